@@ -47,14 +47,6 @@ void sdm_command_defaults(const SdmCommandOptions *command, SdmCommandValues *va
         command->set_defaults(values);
 }
 
-void sdm_option_plain_name(const SdmOptionSpec *spec, char *out, size_t size)
-{
-    snprintf(out, size, "%s", spec->name + strlen("--"));
-    for (char *c = out; *c; c++)
-        if (*c == '-')
-            *c = '_';
-}
-
 static void add_choices(cJSON *to, const char *choices)
 {
     cJSON *const list = cJSON_AddArrayToObject(to, "choices");

@@ -31,8 +31,6 @@ const SdmCommandOptions *sdm_command_options(const char *name);
 /* command NULL: of one that the library does not have, the common options alone. */
 void sdm_command_defaults(const SdmCommandOptions *command, SdmCommandValues *values);
 
-/* The name as sdm_set() takes it: "--dem-vertical" -> "dem_vertical". */
-void sdm_option_plain_name(const SdmOptionSpec *spec, char *out, size_t size);
 /* The table's entry of an option, for programs: name, type, metavar (FILE.tif,
  * FILE.png: a file to write), input (a file to read), range, lowest, highest, choices, default, help; a
  * field that does not apply is left out.  The caller's, for cJSON_Delete(). */

@@ -68,9 +68,19 @@ static SdmStatus describe(SdmContext *ctx, GDALDatasetH to, const double geotran
                            crs);
 }
 
+/* A copy at a path, NULL where there was no memory for that; what: for the sentence. */
+static SdmStatus copy_raster(SdmContext *ctx, GDALDatasetH from, const char *path, const char *what)
+{
+    SDM_CLOSED_BY(sdm_dataset_close) GDALDatasetH to = NULL;
+    if (path)
+        to = GDALCreateCopy(GDALGetDriverByName("GTiff"), path, from, false, NULL, NULL, NULL);
+    return to ? SDM_OK
+              : sdm_fail(ctx, SDM_ERR_MEMORY, "out of memory: a %s of %d x %d cells", what,
+                         GDALGetRasterXSize(from), GDALGetRasterYSize(from));
+}
+
 SdmStatus sdm_add_raster(SdmContext *ctx, const SdmRasterShape *shape, const void *samples, const char **name)
 {
-    SdmFace *const f = ctx->face;
     const SdmImageArray array = {.type = shape->type,
                                  .samples = samples,
                                  .width = shape->width,
@@ -86,17 +96,11 @@ SdmStatus sdm_add_raster(SdmContext *ctx, const SdmRasterShape *shape, const voi
                             i + 1, shape->geotransform[i]);
     sdm_gdal_register();
     SDM_QUIET;
-    SDM_CLOSED_BY(sdm_dataset_close) GDALDatasetH from = NULL, to = NULL;
+    SDM_CLOSED_BY(sdm_dataset_close) GDALDatasetH from = NULL;
     PASS(sdm_array_open(ctx, "raster in memory", &array, &from));
     PASS(describe(ctx, from, shape->geotransform, shape->crs));
-    char *const path = new_name(f);
-    if (path)
-        to = GDALCreateCopy(GDALGetDriverByName("GTiff"), path, from, false, NULL, NULL, NULL);
-    *name = path;
-    if (!to)
-        return sdm_fail(ctx, SDM_ERR_MEMORY, "out of memory: a raster of %lld x %lld cells",
-                        (long long)shape->width, (long long)shape->height);
-    return SDM_OK;
+    *name = new_name(ctx->face);
+    return copy_raster(ctx, from, *name, "raster");
 }
 
 /* GDAL's metadata domain RPC. */
@@ -173,7 +177,7 @@ SdmStatus sdm_set_raster_rpc(SdmContext *ctx, const char *name, const SdmRpc *rp
 SdmStatus sdm_set_raster_mask(SdmContext *ctx, const char *name, const uint16_t *mask, int64_t row_bytes)
 {
     SDM_QUIET;
-    SDM_CLOSED_BY(sdm_dataset_close) GDALDatasetH raster = NULL, from = NULL, to = NULL;
+    SDM_CLOSED_BY(sdm_dataset_close) GDALDatasetH raster = NULL, from = NULL;
     double transform[6];
     char qa[QA_NAME];
     PASS(open_raster(ctx, name, &raster));
@@ -185,14 +189,10 @@ SdmStatus sdm_set_raster_mask(SdmContext *ctx, const char *name, const uint16_t 
     PASS(sdm_array_open(ctx, "mask in memory", &array, &from));
     GDALGetGeoTransform(raster, transform);
     GDALSetGeoTransform(from, transform);
-    GDALSetDescription(GDALGetRasterBand(from, 1), "mask"); /* as the QA raster of a stack has it */
+    GDALSetDescription(GDALGetRasterBand(from, 1), "mask"); /* with its bits as in the QA raster of a stack */
     GDALSetMetadataItem(from, "MASK_BIT_1", sdm_qa_names[1], NULL);
     name_qa(name, qa);
-    to = GDALCreateCopy(GDALGetDriverByName("GTiff"), qa, from, false, NULL, NULL, NULL);
-    if (!to)
-        return sdm_fail(ctx, SDM_ERR_MEMORY, "out of memory: a mask of %lld x %lld cells",
-                        (long long)array.width, (long long)array.height);
-    return SDM_OK;
+    return copy_raster(ctx, from, qa, "mask");
 }
 
 /* ---- a product in memory -> what callers read of it ---- */

@@ -76,10 +76,8 @@ struct SdmCall {
     int exit_code;  /* in place of that of the status; 0: that one */
 };
 
-enum {
-    SDM_EXIT_PERMANENT_FAILURES = 3
-}; /* plan, merge, status: done except scenes that cannot be
-                                           * processed */
+/* plan, merge, status: done except scenes that cannot be processed. */
+enum { SDM_EXIT_PERMANENT_FAILURES = 3 };
 
 SdmStatus sdm_command_run(SdmCall *call);
 SdmStatus sdm_command_info(SdmCall *call);

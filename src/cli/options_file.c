@@ -30,7 +30,9 @@ static SdmStatus fail_in(SdmCall *call, SdmStatus st, const char *file)
 static SdmStatus take_value(SdmCall *call, const char *file, cJSON *value, bool is_report)
 {
     SdmStatus st = SDM_OK;
-    const bool several = cJSON_IsArray(value) && sdm_options_takes_pairs(&call->line, value->string);
+    const SdmOptionSpec *const spec =
+        sdm_option_find(call->line.sets, call->line.command, value->string + strspn(value->string, "-")).spec;
+    const bool several = cJSON_IsArray(value) && spec && spec->type == SDM_OPT_KEY_VALUES;
     for (cJSON *item = several ? value->child : value; item; item = several ? item->next : NULL) {
         const bool none = cJSON_IsNull(item);
         const char *const text = none ? NULL : text_of(item);

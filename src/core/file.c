@@ -159,6 +159,18 @@ SdmStatus sdm_file_write(SdmContext *ctx, const char *path, const void *data, si
     return sdm_file_commit(ctx, &w, true);
 }
 
+bool sdm_file_holds(const char *path, size_t at, const char *text)
+{
+    char found[128];
+    struct stat s;
+    const size_t n = strlen(text);
+    FILE *const f = sdm_system_look(path, &s) == 0 && S_ISREG(s.st_mode) ? fopen(path, "rb") : NULL;
+    const bool holds = f && fread(found, 1, at + n, f) == at + n && memcmp(found + at, text, n) == 0;
+    if (f)
+        fclose(f);
+    return holds;
+}
+
 SdmStatus sdm_file_read(SdmContext *ctx, const char *path, size_t most, char **out, size_t *size)
 {
     SdmStatus st = SDM_OK;

@@ -32,6 +32,8 @@ void sdm_file_discard(SdmFileWriter *w);
 
 /* All of it in one call, with sync. */
 SdmStatus sdm_file_write(SdmContext *ctx, const char *path, const void *data, size_t size);
+/* Does a regular file, no link, hold the text at that place? */
+bool sdm_file_holds(const char *path, size_t at, const char *text);
 /* Whole file with a 0 behind it, at most `most` bytes; *out is freed by the caller with sdm_free().
  * SDM_ERR_INPUT with a sentence. */
 SdmStatus sdm_file_read(SdmContext *ctx, const char *path, size_t most, char **out, size_t *size);

@@ -206,7 +206,7 @@ static bool is_default(const SdmOptionSpec *spec, const void *opts, const void *
 {
     const char *text, *usual;
     if (spec->type != SDM_OPT_TEXT && spec->type != SDM_OPT_CHOICE)
-        return !differs(spec, opts, defaults);
+        return spec->type != SDM_OPT_KEY_VALUES && !differs(spec, opts, defaults);
     memcpy(&text, (const char *)opts + spec->offset, sizeof text);
     memcpy(&usual, (const char *)defaults + spec->offset, sizeof usual);
     return !text && !usual;
@@ -249,15 +249,19 @@ static SdmStatus check_field(SdmContext *ctx, const SdmOptionSpec *spec, const v
         int whole;
         double real;
         int64_t bytes;
-        const char *text;
-    } copy;
+        const char *text, *pairs[SDM_MAX_KEY_VALUES + 1];
+    } copy = {.pairs = {NULL}};
+    const char *const *const pairs = (const char *const *)(const void *)((const char *)opts + spec->offset);
     SdmOptionSpec to_copy = *spec;
     char text[64];
     const char *word;
     to_copy.offset = 0;
     switch (spec->type) {
     case SDM_OPT_BOOL:
+        return SDM_OK;
     case SDM_OPT_KEY_VALUES:
+        for (int i = 0; i <= SDM_MAX_KEY_VALUES && pairs[i]; i++)
+            PASS(sdm_option_set(ctx, &to_copy, &copy, pairs[i]));
         return SDM_OK;
     case SDM_OPT_TEXT:
     case SDM_OPT_CHOICE:
@@ -283,25 +287,11 @@ SdmStatus sdm_options_check_table(SdmContext *ctx, const SdmOptionSpec *table, c
     return st;
 }
 
-static SdmStatus check_pairs(SdmContext *ctx, const char *name, const char *const *pairs)
-{
-    for (int i = 0; i <= SDM_MAX_KEY_VALUES; i++) {
-        if (!pairs[i])
-            return SDM_OK;
-        const char *const equals = strchr(pairs[i], '=');
-        if (!equals || equals == pairs[i])
-            return sdm_fail(ctx, SDM_ERR_USAGE, "%s: found '%s', expected NAME=VALUE", name, pairs[i]);
-    }
-    return sdm_fail(ctx, SDM_ERR_USAGE, "%s: given more than %d times", name, SDM_MAX_KEY_VALUES);
-}
-
 SdmStatus sdm_options_check(SdmContext *ctx, const SdmOptions *opt)
 {
     SdmOptions usual;
     sdm_options_default(&usual);
     PASS(sdm_options_check_table(ctx, sdm_option_table, opt, &usual));
-    PASS(check_pairs(ctx, "--co", opt->co));
-    PASS(check_pairs(ctx, "--config", opt->config));
     if (opt->bounds)
         PASS(sdm_option_bounds(ctx, opt->bounds, (double[4]){0.0}, &(bool){false}));
     if (!isnan(opt->hmin_m) && !isnan(opt->hmax_m) && !(opt->hmin_m < opt->hmax_m))

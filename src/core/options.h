@@ -71,6 +71,8 @@ SdmStatus sdm_options_check_optimizer(SdmContext *ctx, const SdmOptions *opt, ui
 
 /* ---- one option ---- */
 
+/* The name as sdm_set() and reports have it: "--dem-vertical" -> "dem_vertical". */
+void sdm_option_plain_name(const SdmOptionSpec *spec, char *out, size_t size);
 /* Short spelling of an option name ("--output" -> "-o"), NULL if it has none. */
 const char *sdm_option_short(const char *name);
 /* Permitted values of an option, for sentences and help: "a number from 0.01 to 5", "one of zncc, census". */
@@ -84,6 +86,8 @@ void sdm_option_copy(const SdmOptionSpec *spec, const void *from, void *to);
 /* The value of --bounds: four numbers separated by blanks or commas -> W S E N.  *is_degrees: all four can be
  * degrees; then east is beyond 180 where it was less than west.  SDM_ERR_USAGE with one sentence. */
 SdmStatus sdm_option_bounds(SdmContext *ctx, const char *text, double out[4], bool *is_degrees);
+/* The shortest decimal of `digits` or more that reads back as the same number. */
+void sdm_print_real(double value, int digits, char *out, size_t size);
 /* The value of the field as text that sdm_option_set takes back (report, plan.json): "" for none (NULL, NaN),
  * "true" or "false" for a bool, pairs separated by blanks. */
 void sdm_option_print(const SdmOptionSpec *spec, const void *opts, char *out, size_t size);
@@ -134,7 +138,6 @@ SdmStatus sdm_options_parse(SdmContext *ctx, SdmCommandLine *line, int argc, cha
  * SDM_ERR_USAGE with one sentence. */
 SdmStatus sdm_options_fill(SdmContext *ctx, SdmCommandLine *line, const char *name, const char *text,
                            bool is_report);
-bool sdm_options_takes_pairs(SdmCommandLine *line, const char *name); /* may it be given again? */
 
 /* Number of single-letter edits between two words (Levenshtein), capped at 99; for "did you mean". */
 int sdm_edit_distance(const char *a, const char *b);

@@ -139,14 +139,6 @@ static SdmStatus refuse_unknown(SdmContext *ctx, SdmCommandLine *line, const cha
                     n > 200 ? 200 : (int)n, word, line->name);
 }
 
-static SdmStatus mark_given(SdmContext *ctx, const SdmFoundOption *found)
-{
-    if ((found->set->given & found->bit) && found->spec->type != SDM_OPT_KEY_VALUES)
-        return sdm_fail(ctx, SDM_ERR_USAGE, "%s: given twice, expected once", found->spec->name);
-    found->set->given |= found->bit;
-    return SDM_OK;
-}
-
 /* The value of an option of several words (metavar "W S E N"), of which argv[*i] is the first; one word that
  * holds all, in quotes or with commas, is taken as it is. */
 static SdmStatus join_words(SdmContext *ctx, SdmCommandLine *line, const SdmOptionSpec *spec, int argc,
@@ -176,7 +168,9 @@ static SdmStatus take_option(SdmContext *ctx, SdmCommandLine *line, int argc, ch
     const SdmFoundOption found = find_option(line, word, n);
     if (!found.spec)
         return refuse_unknown(ctx, line, word, n);
-    PASS(mark_given(ctx, &found));
+    if ((found.set->given & found.bit) && found.spec->type != SDM_OPT_KEY_VALUES)
+        return sdm_fail(ctx, SDM_ERR_USAGE, "%s: given twice, expected once", found.spec->name);
+    found.set->given |= found.bit;
     if (found.spec->type == SDM_OPT_BOOL) {
         if (value)
             return sdm_fail(ctx, SDM_ERR_USAGE, "%s: found the value '%.200s', expected none",
@@ -198,21 +192,10 @@ static SdmStatus take_option(SdmContext *ctx, SdmCommandLine *line, int argc, ch
 
 /* ---- a file of options ---- */
 
-static SdmFoundOption find_by_plain_name(SdmCommandLine *line, const char *name)
-{
-    return sdm_option_find(line->sets, line->command, name + strspn(name, "-"));
-}
-
-bool sdm_options_takes_pairs(SdmCommandLine *line, const char *name)
-{
-    const SdmFoundOption found = find_by_plain_name(line, name);
-    return found.spec && found.spec->type == SDM_OPT_KEY_VALUES;
-}
-
 SdmStatus sdm_options_fill(SdmContext *ctx, SdmCommandLine *line, const char *name, const char *text,
                            bool is_report)
 {
-    const SdmFoundOption found = find_by_plain_name(line, name);
+    const SdmFoundOption found = sdm_option_find(line->sets, line->command, name + strspn(name, "-"));
     const SdmOptionSpec *const spec = found.spec;
     if (!spec)
         return is_report ? SDM_OK : refuse_unknown(ctx, line, name, strlen(name));
@@ -225,11 +208,11 @@ SdmStatus sdm_options_fill(SdmContext *ctx, SdmCommandLine *line, const char *na
     if (is_report && strstr(text, "***"))
         return sdm_fail(ctx, SDM_ERR_USAGE, "the report hides a secret in %s %.200s; give %s yourself",
                         spec->name, text, spec->name);
-    if (spec->type != SDM_OPT_BOOL || strcmp(text, "true") == 0)
-        return sdm_option_set(ctx, spec, found.set->opts, text);
-    return strcmp(text, "false") == 0
-               ? SDM_OK
-               : sdm_fail(ctx, SDM_ERR_USAGE, "%s: found '%.200s', expected true or false", spec->name, text);
+    if (spec->type == SDM_OPT_BOOL && strcmp(text, "false") == 0)
+        return SDM_OK;
+    if (spec->type == SDM_OPT_BOOL && strcmp(text, "true") != 0)
+        return sdm_fail(ctx, SDM_ERR_USAGE, "%s: found '%.200s', expected true or false", spec->name, text);
+    return sdm_option_set(ctx, spec, found.set->opts, text);
 }
 
 SdmStatus sdm_options_parse(SdmContext *ctx, SdmCommandLine *line, int argc, char *const *argv)

@@ -9,6 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+void sdm_option_plain_name(const SdmOptionSpec *spec, char *out, size_t size)
+{
+    snprintf(out, size, "%s", spec->name + strlen("--"));
+    for (char *c = out; *c; c++)
+        if (*c == '-')
+            *c = '_';
+}
+
 const char *sdm_option_short(const char *name)
 {
     static const char *const spellings[][2] = {{"--output", "-o"}, {"--quiet", "-q"}, {"--verbose", "-v"}};
@@ -31,13 +39,10 @@ void sdm_option_copy(const SdmOptionSpec *o, const void *from, void *to)
 /* 67108864 -> "64M"; the largest unit that divides it. */
 static void print_bytes(int64_t bytes, char *out, size_t size)
 {
-    const char *unit = "KMGT";
-    char suffix[2] = "";
-    for (; bytes != 0 && bytes % 1024 == 0 && *unit; unit++) {
+    int unit = 0;
+    for (; bytes != 0 && bytes % 1024 == 0 && unit < 4; unit++)
         bytes /= 1024;
-        suffix[0] = *unit;
-    }
-    snprintf(out, size, "%" PRId64 "%s", bytes, suffix);
+    snprintf(out, size, "%" PRId64 "%.*s", bytes, unit > 0, "KMGT" + (unit > 0 ? unit - 1 : 0));
 }
 
 /* "a|b|c" -> "a, b, c" */
@@ -74,11 +79,11 @@ void sdm_option_range(const SdmOptionSpec *spec, char *out, size_t size)
         print_choices(spec->choices, word, sizeof word);
         snprintf(out, size, strchr(spec->choices, '|') ? "one of %s" : "%s", word);
         break;
-    case SDM_OPT_KEY_VALUES:
-        snprintf(out, size, "NAME=VALUE");
-        break;
     default:
-        snprintf(out, size, "%s", spec->type == SDM_OPT_TEXT ? "a text that is not empty" : "no value");
+        snprintf(out, size, "%s",
+                 spec->type == SDM_OPT_KEY_VALUES ? "NAME=VALUE"
+                 : spec->type == SDM_OPT_TEXT     ? "a text that is not empty"
+                                                  : "no value");
     }
 }
 
@@ -130,11 +135,8 @@ static bool read_bytes(const char *text, double *value)
         if (!unit)
             return false;
         *value = ldexp(*value, 10 * ((int)(unit - units) + 1));
-        rest++;
-        if (*rest == 'i')
-            rest++;
-        if (*rest == 'B')
-            rest++;
+        rest += rest[1] == 'i' ? 2 : 1;
+        rest += *rest == 'B';
     }
     return *rest == '\0' && *value < 0x1p62;
 }
@@ -212,19 +214,10 @@ SdmStatus sdm_option_set(SdmContext *ctx, const SdmOptionSpec *spec, void *opts,
 /* Four numbers, and nothing else. */
 static bool read_four(const char *text, double out[4])
 {
-    char word[64];
-    const char *rest;
     int count = 0;
-    for (const char *c = text + strspn(text, ", "); *c; c += strspn(c, ", "), count++) {
-        const size_t n = strcspn(c, ", ");
-        if (count == 4 || n >= sizeof word)
+    for (text += strspn(text, ", "); *text; text += strspn(text, ", "), count++)
+        if (count == 4 || !read_number(text, &out[count], &text) || (*text && !strchr(", ", *text)))
             return false;
-        memcpy(word, c, n);
-        word[n] = '\0';
-        if (!read_number(word, &out[count], &rest) || *rest)
-            return false;
-        c += n;
-    }
     return count == 4;
 }
 
@@ -251,17 +244,12 @@ SdmStatus sdm_option_bounds(SdmContext *ctx, const char *text, double out[4], bo
     return SDM_OK;
 }
 
-/* Shortest decimal that reads back as the same double; "" for NaN. */
-static void print_real(double value, char *out, size_t size)
+void sdm_print_real(double value, int digits, char *out, size_t size)
 {
-    if (isnan(value)) {
-        snprintf(out, size, "%s", "");
-        return;
-    }
-    for (int digits = 6; digits <= 17; digits++) {
+    bool same = false;
+    for (; digits <= 17 && !same; digits++) {
         snprintf(out, size, "%.*g", digits, value);
-        if (strtod(out, NULL) == value)
-            return;
+        same = strtod(out, NULL) == value;
     }
 }
 
@@ -301,7 +289,9 @@ static void print_value(const SdmOptionSpec *spec, const void *opts, bool hide, 
         snprintf(out, size, "%d", *(const int *)field);
         break;
     case SDM_OPT_REAL:
-        print_real(*(const double *)field, out, size);
+        *out = '\0'; /* of NaN */
+        if (!isnan(*(const double *)field))
+            sdm_print_real(*(const double *)field, 6, out, size);
         break;
     case SDM_OPT_BYTES:
         print_bytes(*(const int64_t *)field, out, size);

@@ -13,26 +13,10 @@
 
 static const char FIRST[] = "# stereodem log of ";
 
-static bool name_log(const char *output, char *out, size_t size)
-{
-    return sdm_format(NULL, out, size, "%.*s.log", (int)sdm_path_stem(output), output) == SDM_OK;
-}
-
-/* Is the file a log of a run, which may be replaced? */
-static bool is_log(const char *path)
-{
-    char text[sizeof FIRST] = "";
-    struct stat s;
-    FILE *const f = sdm_system_look(path, &s) == 0 && S_ISREG(s.st_mode) ? fopen(path, "r") : NULL;
-    const bool good = f && fgets(text, sizeof text, f) && strcmp(text, FIRST) == 0;
-    if (f)
-        fclose(f);
-    return good;
-}
-
 bool sdm_run_log_find(const char *output, char *out, size_t size)
 {
-    return name_log(output, out, size) && is_log(out);
+    return sdm_format(NULL, out, size, "%.*s.log", (int)sdm_path_stem(output), output) == SDM_OK &&
+           sdm_file_holds(out, 0, FIRST);
 }
 
 /* Write the options that differ from their defaults, in the form that --options reads. */
@@ -52,9 +36,9 @@ bool sdm_run_log_begin(SdmContext *ctx, const char *output, const char *command)
 {
     char path[SDM_PATH_SIZE], when[24];
     struct stat s;
-    if (ctx->file_log || !name_log(output, path, sizeof path))
+    if (ctx->file_log)
         return false;
-    if (sdm_system_look(path, &s) == 0 && !is_log(path)) {
+    if (!sdm_run_log_find(output, path, sizeof path) && sdm_system_look(path, &s) == 0) {
         sdm_log(ctx, SDM_LOG_INFO, 0, "%s is no log of stereodem, and is left as it is", path);
         return false;
     }

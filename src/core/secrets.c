@@ -7,19 +7,19 @@
 
 static const char NAME[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.";
 
-static bool holds(const char *text, size_t n, const char *word)
-{
-    const size_t length = strlen(word);
-    for (size_t i = 0; i + length <= n; i++)
-        if (strncasecmp(text + i, word, length) == 0)
-            return true;
-    return false;
-}
+/* Names of headers, whose values may hold blanks. */
+static const char HEADERS[] = "authorization cookie headers";
 
-/* Is it the name of a header, whose value may hold blanks? */
-static bool is_header(const char *name, size_t n)
+/* Does a text of n characters hold one of these words, which blanks separate? */
+static bool holds(const char *text, size_t n, const char *words)
 {
-    return holds(name, n, "authorization") || holds(name, n, "cookie") || holds(name, n, "headers");
+    bool found = false;
+    for (size_t k; *words; words += k + (words[k] == ' ')) {
+        k = strcspn(words, " ");
+        for (size_t i = 0; i + k <= n; i++)
+            found = found || strncasecmp(text + i, words, k) == 0;
+    }
+    return found;
 }
 
 /* "key" as a word of its own, or behind "access" or "api". */
@@ -27,22 +27,18 @@ static bool holds_key(const char *name, size_t n)
 {
     for (size_t i = 0; i + 3 <= n; i++)
         if (strncasecmp(name + i, "key", 3) == 0 && (i + 3 == n || strchr("_-.", name[i + 3])) &&
-            (i == 0 || strchr("_-.", name[i - 1]) || holds(name, i, "access") || holds(name, i, "api")))
+            (i == 0 || strchr("_-.", name[i - 1]) || holds(name, i, "access api")))
             return true;
     return false;
 }
 
 static bool is_secret(const char *name, size_t n)
 {
-    static const char *const word[] = {"token",     "secret",     "passw", "userpwd",           "bearer",
-                                       "signature", "credential", "pwd",   "connection_string", "jwt"};
     if (n >= 5 && strncasecmp(name + n - 5, "_file", 5) == 0) /* the value is a file's name */
         return false;
-    bool found = is_header(name, n) || holds_key(name, n) ||
-                 (n >= 3 && n <= 5 && strncasecmp(name + n - 3, "sig", 3) == 0);
-    for (size_t i = 0; i < sizeof word / sizeof *word; i++)
-        found = found || holds(name, n, word[i]);
-    return found;
+    return holds(name, n, HEADERS) || holds_key(name, n) ||
+           (n >= 3 && n <= 5 && strncasecmp(name + n - 3, "sig", 3) == 0) ||
+           holds(name, n, "token secret passw userpwd bearer signature credential pwd connection_string jwt");
 }
 
 /* Length of "user:password" before the @ of an address. */
@@ -57,25 +53,6 @@ static size_t user_length(const char *text)
 static bool is_quote(char c)
 {
     return c == '"' || c == '\'';
-}
-
-/* Length of a text up to a quote that no backslash stands before. */
-static size_t quoted_length(const char *text, char quote)
-{
-    size_t n = 0;
-    while (text[n] && text[n] != quote)
-        n += text[n] == '\\' && text[n + 1] ? 2 : 1;
-    return n;
-}
-
-/* Length of what stands between a name and its value: =, %3D, the colon of a header, or ": of a quoted name;
- * 0: no value follows. */
-static size_t sign_length(const char *end, bool header, bool quoted)
-{
-    const size_t blanks = quoted ? 1 + strspn(end + 1, " ") : 0;
-    if (quoted)
-        return end[blanks] == ':' ? blanks + 1 : 0;
-    return *end == '=' || (header && *end == ':') ? 1 : strncasecmp(end, "%3d", 3) == 0 ? 3 : 0;
 }
 
 /* The next piece of a text: so many characters to be shown, then so many to be hidden.  before: the character
@@ -97,22 +74,29 @@ static void next_piece(const char *text, char before, bool is_pair, size_t *show
         *hidden = user - 1;
         return;
     }
-    const bool header = is_header(text, n), quoted = n && is_quote(before) && *end == before;
-    const size_t sign = sign_length(end, header, quoted);
+    /* between a name and its value: =, %3D, the colon of a header, or ": of a quoted name */
+    const bool header = holds(text, n, HEADERS), quoted = n && is_quote(before) && *end == before;
+    const size_t blanks = quoted ? 1 + strspn(end + 1, " ") : 0,
+                 sign = quoted                                   ? (end[blanks] == ':' ? blanks + 1 : 0)
+                        : *end == '=' || (header && *end == ':') ? 1
+                        : strncasecmp(end, "%3d", 3) == 0        ? 3
+                                                                 : 0;
     if (!sign || !is_secret(text, n))
         return;
     *shown = n + sign;
     *shown += strspn(text + *shown, " ");
-    const char *const value = text + *shown;
-    if (is_pair && *end != ':')
+    const char *value = text + *shown;
+    const char quote = is_quote(*value) ? *value : quoted ? '\0' : before;
+    if (is_pair && *end != ':') {
         *hidden = strlen(value);
-    else if (is_quote(*value)) {
-        *hidden = quoted_length(value + 1, *value);
-        ++*shown;
-    } else if (is_quote(before) && !quoted)
-        *hidden = quoted_length(value, before);
-    else
+    } else if (is_quote(quote)) { /* up to the quote that no backslash stands before */
+        value += is_quote(*value);
+        *shown = (size_t)(value - text);
+        while (value[*hidden] && value[*hidden] != quote)
+            *hidden += value[*hidden] == '\\' && value[*hidden + 1] ? 2 : 1;
+    } else {
         *hidden = strcspn(value, header ? "\n'\"" : "&; \t\n'\"<>");
+    }
 }
 
 void sdm_hide_secrets(char *text, bool is_pair)

@@ -1,7 +1,6 @@
 /* Text -> the same without passwords, tokens, keys and signatures, for files that are passed on. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_SECRETS_H
-#define SDM_SECRETS_H
+#pragma once
 
 #include "core/core.h"
 
@@ -9,5 +8,3 @@
  * secret (token, password, key, signature ...), "user:password@" of an address, values of the headers
  * Authorization and Cookie.  is_pair: the text is one NAME=VALUE, whose value may hold blanks. */
 void sdm_hide_secrets(char *text, bool is_pair);
-
-#endif

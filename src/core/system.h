@@ -1,8 +1,7 @@
 /* Calls of the operating system: system_posix.c, system_windows.c.  No other file asks which
  * system it is on.  Functions that return int: 0, or -1 with errno. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_SYSTEM_H
-#define SDM_SYSTEM_H
+#pragma once
 
 #include <errno.h>
 #include <fcntl.h>
@@ -90,5 +89,3 @@ int sdm_system_columns(void);                                 /* of the terminal
 SdmLocale sdm_system_locale(void);
 SdmLocale sdm_system_use_locale(SdmLocale locale);
 void sdm_system_free_locale(SdmLocale locale);
-
-#endif

@@ -42,55 +42,39 @@ static SdmCompareClass class_share(const SdmCoregGrid *g, int class)
 static void raw_stats(SdmComparison *w)
 {
     SdmCoregGrid *const g = &w->g;
-    SdmCompareResult *const out = w->out;
+    const SdmResiduals r = sdm_compare_cell_residuals(w);
     for (int64_t i = 0; i < g->rows * g->cols; i++)
         g->residual_m[i] = g->dem_m[i] - g->reference_m[i];
-    sdm_coreg_stats(g, g->residual_m, &out->raw);
-    const SdmResiduals r = sdm_compare_cell_residuals(w);
-    sdm_compare_height_ratio(&r, &out->height_ratio);
-    out->water = class_share(g, 2);
-    out->cloud = class_share(g, 3);
+    sdm_coreg_stats(g, g->residual_m, &w->out->raw);
+    sdm_compare_height_ratio(&r, &w->out->height_ratio);
+    w->out->water = class_share(g, 2);
+    w->out->cloud = class_share(g, 3);
+    if (!w->opt->output)
+        return;
+    for (int64_t i = 0; i < g->rows * g->cols; i++) { /* the map has all cells */
+        sdm_mean_map_add(&w->page.view[0].map, i % g->cols, i / g->cols, (double)g->residual_m[i]);
+        g->residual_m[i] = g->mask[i] & SDM_COREG_COMMON ? g->residual_m[i] : NAN;
+    }
+    sdm_compare_page_add(&r, 0, &w->out->raw);
 }
 
 /* Statistics of the residuals by slope and by height of the reference, and at distances. */
 static void residual_stats(SdmComparison *w)
 {
     SdmCoregGrid *const g = &w->g;
-    SdmCompareResult *const out = w->out;
     const SdmResiduals r = sdm_compare_cell_residuals(w);
+    const double longest_m = fmax((double)g->cols * g->dx_m, (double)g->rows * g->dy_m);
     int64_t n = 0;
     for (int64_t i = 0; i < g->rows * g->cols; i++)
         if (g->mask[i] & SDM_COREG_COMMON)
             g->scratch[n++] = g->reference_m[i];
-    sdm_compare_height_ratio(&r, &out->height_ratio);
-    sdm_compare_stats_by_ground(&r, n, out);
-    for (int k = 0; k < SDM_LAGS; k++) {
-        out->lag[k].lag_m = sdm_lags_m[k];
-        sdm_error_lag_grid(g->residual_m, g->cols, g->rows, g->dx_m, g->dy_m, g->scratch, &out->lag[k]);
-    }
-}
-
-/* For the page: the map of all cells before the move; of the residuals that count the histogram and the
- * differences by aspect; after the move the semivariogram. */
-static void plot_residuals(SdmComparison *w, int view, const SdmErrorStats *stats)
-{
-    SdmCoregGrid *const g = &w->g;
-    const SdmResiduals r = sdm_compare_cell_residuals(w);
-    const double longest_m = fmax((double)g->cols * g->dx_m, (double)g->rows * g->dy_m);
-    if (!w->page)
-        return;
-    for (int64_t i = 0; i < g->rows * g->cols; i++) {
-        if (view == 0)
-            sdm_mean_map_add(&w->page->view[0].map, i % g->cols, i / g->cols, (double)g->residual_m[i]);
-        g->residual_m[i] = g->mask[i] & SDM_COREG_COMMON ? g->residual_m[i] : NAN;
-    }
-    sdm_compare_page_add(w->page, view, &r, stats);
-    for (int k = 0; view && k < SDM_PLOTTED_LAGS; k++) {
-        w->page->lag[k].lag_m = sdm_plotted_lag_m(k);
-        if (2.0 * w->page->lag[k].lag_m <= longest_m)
-            sdm_error_pairs_grid(g->residual_m, g->cols, g->rows, g->dx_m, g->dy_m, g->scratch,
-                                 &w->page->lag[k]);
-    }
+    sdm_compare_height_ratio(&r, &w->out->height_ratio);
+    sdm_compare_stats_by_ground(&r, n, w->out);
+    sdm_compare_page_add(&r, 1, &w->out->aligned);
+    for (int k = 0; k < SDM_LAGS; k++)
+        w->out->lag[k] = sdm_error_lag_grid(g, sdm_lags_m[k]);
+    for (int k = 0; w->opt->output && k < SDM_PLOTTED_LAGS && 2.0 * sdm_plotted_lag_m(k) <= longest_m; k++)
+        w->page.lag[k] = sdm_error_lag_grid(g, sdm_plotted_lag_m(k));
 }
 
 /* ---- shift and model ---- */
@@ -135,33 +119,32 @@ static SdmStatus find_shift(void *of)
     return SDM_OK;
 }
 
+/* Extend a row or a column, from its first height to one after its last. */
+static void extend(int64_t ends[2], int64_t at)
+{
+    ends[0] = ends[1] ? ends[0] : at;
+    ends[1] = at + 1;
+}
+
 /* The share of the reference's cells that have a height of the DEM, within the DEM's footprint: the cells
  * that have heights on both sides in their row, and in their column. */
 static SdmStatus measure_footprint(SdmComparison *w, int64_t common)
 {
     const SdmCoregGrid *const g = &w->g;
-    /* of each column: its first row with a height, one after its last */
-    SDM_OWNED int64_t *ends = NULL;
+    SDM_OWNED int64_t *row = NULL, *col = NULL;
     int64_t count = 0;
-    PASS(sdm_alloc(w->ctx, &ends, 2 * (size_t)g->cols, sizeof *ends, "columns"));
-    for (int64_t i = 0; i < g->rows * g->cols; i++) {
-        int64_t *const end = ends + 2 * (i % g->cols);
-        if (isnan(g->dem_m[i]))
-            continue;
-        end[0] = end[1] ? end[0] : i / g->cols;
-        end[1] = i / g->cols + 1;
-    }
-    for (int64_t j = 0; j < g->rows; j++) {
-        const float *const row = g->dem_m + j * g->cols;
-        int64_t from = 0, to = g->cols;
-        while (from < to && isnan(row[from]))
-            from++;
-        while (from < to && isnan(row[to - 1]))
-            to--;
-        for (int64_t i = from; i < to; i++)
+    PASS(SDM_ALLOC(w->ctx, "the footprint", SDM_ARRAY(row, 2 * (size_t)g->rows),
+                   SDM_ARRAY(col, 2 * (size_t)g->cols)));
+    for (int64_t j = 0; j < g->rows; j++)
+        for (int64_t i = 0; i < g->cols; i++)
+            if (!isnan(g->dem_m[j * g->cols + i])) {
+                extend(row + 2 * j, i);
+                extend(col + 2 * i, j);
+            }
+    for (int64_t j = 0; j < g->rows; j++)
+        for (int64_t i = row[2 * j]; i < row[2 * j + 1]; i++)
             count +=
-                (g->mask[j * g->cols + i] & SDM_COREG_REFERENCE) && j >= ends[2 * i] && j < ends[2 * i + 1];
-    }
+                (g->mask[j * g->cols + i] & SDM_COREG_REFERENCE) && j >= col[2 * i] && j < col[2 * i + 1];
     w->out->footprint_coverage = share(common, count);
     return SDM_OK;
 }
@@ -173,7 +156,6 @@ static SdmStatus compare_rasters(SdmComparison *w)
     const bool whole = w->opt->aligned || w->opt->difference;
     PASS(sdm_raster_grid_common(w->ctx, dem, reference, whole, &w->grid));
     PASS(sdm_compare_open_grid(w));
-    PASS(sdm_compare_page_open(w));
     const bool same_size = sdm_raster_grid_of_reference(reference, &w->grid, &w->own, g->phase),
                same_cells = same_size && !(hypot(g->phase[0], g->phase[1]) > 0.0);
     PASS(sdm_input_raster_load(w->ctx, reference, &w->grid, same_cells ? SDM_KERNEL_NEAREST : SDM_KERNEL_MEAN,
@@ -195,7 +177,6 @@ static SdmStatus compare_rasters(SdmComparison *w)
     }
     PASS(measure_footprint(w, common));
     raw_stats(w);
-    plot_residuals(w, 0, &w->out->raw);
     const int64_t step = sample_step(g);
     PASS(sdm_compare_align(
         w, &(SdmCompareSteps){.of = w,
@@ -203,7 +184,6 @@ static SdmStatus compare_rasters(SdmComparison *w)
                               .take_samples = take_samples,
                               .samples = (size_t)((g->cols / step + 1) * (g->rows / step + 1))}));
     residual_stats(w);
-    plot_residuals(w, 1, &w->out->aligned);
     return sdm_compare_write(w);
 }
 
@@ -225,42 +205,41 @@ static bool same_output(const char *a, const char *b)
     return strcmp(sdm_path_base(a), sdm_path_base(b)) == 0 && same_file(folder_a, folder_b);
 }
 
-/* Can a file be made, before any work?  It has the ending, is none of the inputs, and its folder can be
- * written to. */
-static SdmStatus check_output(SdmContext *ctx, const char *option, const char *path, const char *ending,
+/* Can a file be made, before any work?  It is none of the inputs, its folder can be written to, and it is not
+ * there, or to be overwritten. */
+static SdmStatus check_output(SdmContext *ctx, const char *option, const char *path, bool overwrite,
                               const char *const input[SDM_INPUTS])
 {
-    if (!sdm_path_ends_in(path, ending))
-        return sdm_fail(ctx, SDM_ERR_USAGE, "%s %s: expected a name that ends in %s", option, path, ending);
     for (int k = 0; k < SDM_INPUTS; k++)
         if (same_file(path, input[k]))
             return sdm_fail(ctx, SDM_ERR_USAGE, "%s %s would overwrite the input %s; give another name",
                             option, path, input[k]);
-    return sdm_file_check_output(ctx, option, path);
+    PASS(sdm_file_check_output(ctx, option, path));
+    if (overwrite || access(path, F_OK) != 0)
+        return SDM_OK;
+    return sdm_fail(ctx, SDM_ERR_USAGE, "%s %s is there already; give another name, or --overwrite", option,
+                    path);
 }
 
-static SdmStatus check_outputs(SdmContext *ctx, const char *dem, const char *reference,
-                               const SdmCompareOptions *opt)
+static SdmStatus check_outputs(SdmContext *ctx, const SdmCompareOptions *opt,
+                               const char *const input[SDM_INPUTS])
 {
-    const char *const input[SDM_INPUTS] = {dem,       reference,    opt->class_raster,     opt->within,
-                                           opt->mask, opt->exclude, sdm_options(ctx)->area};
-    static const char *const option[5] = {"-o", "--aligned", "--difference", "--aligned", "--difference"};
-    static const char *const ending[5] = {".html", ".tif", ".tif", ".qml", ".qml"};
-    char page[SDM_PATH_SIZE], style[2][SDM_PATH_SIZE];
-    const char *const path[5] = {opt->output ? page : NULL, opt->aligned, opt->difference,
-                                 opt->aligned ? style[0] : NULL, opt->difference ? style[1] : NULL};
-    if (opt->output)
-        PASS(sdm_compare_page_name(ctx, opt->output, page));
-    for (int k = 0; k < 5; k++) {
-        if (path[k] && k > 2)
-            PASS(sdm_compare_style_name(ctx, path[k - 2], style[k - 3]));
-        if (!path[k])
+    static const char *const option[2] = {"--aligned", "--difference"};
+    const char *const raster[2] = {opt->aligned, opt->difference};
+    char name[SDM_PATH_SIZE];
+    if (opt->output) {
+        PASS(sdm_compare_page_name(ctx, opt->output, name));
+        PASS(check_output(ctx, "-o", name, opt->overwrite, input));
+    }
+    for (int k = 0; k < 2; k++) {
+        if (!raster[k])
             continue;
-        PASS(check_output(ctx, option[k], path[k], ending[k], input));
-        if (!opt->overwrite && access(path[k], F_OK) == 0) {
-            return sdm_fail(ctx, SDM_ERR_USAGE, "%s %s is there already; give another name, or --overwrite",
-                            option[k], path[k]);
-        }
+        if (!sdm_path_ends_in(raster[k], ".tif"))
+            return sdm_fail(ctx, SDM_ERR_USAGE, "%s %s: expected a name that ends in .tif", option[k],
+                            raster[k]);
+        PASS(check_output(ctx, option[k], raster[k], opt->overwrite, input));
+        PASS(sdm_compare_style_name(ctx, raster[k], name));
+        PASS(check_output(ctx, option[k], name, opt->overwrite, input));
     }
     if (same_output(opt->aligned, opt->difference))
         return sdm_fail(ctx, SDM_ERR_USAGE, "--aligned and --difference both name %s; give two names",
@@ -268,19 +247,17 @@ static SdmStatus check_outputs(SdmContext *ctx, const char *dem, const char *ref
     return SDM_OK;
 }
 
-static SdmStatus open_inputs(SdmComparison *w, const char *dem, const char *reference)
+static SdmStatus open_inputs(SdmComparison *w, const char *const path[SDM_INPUTS])
 {
     SdmContext *const ctx = w->ctx;
     const SdmCompareOptions *const opt = w->opt;
-    const char *const role[SDM_INPUTS] = {"DEM",    "reference", "--class", "--within",
-                                          "--mask", "--exclude", "--area"};
-    const char *const path[SDM_INPUTS] = {dem,       reference,    opt->class_raster,     opt->within,
-                                          opt->mask, opt->exclude, sdm_options(ctx)->area};
+    static const char *const role[SDM_INPUTS] = {"DEM",    "reference", "--class", "--within",
+                                                 "--mask", "--exclude", "--area"};
     bool outlines = false;
-    w->out->points = sdm_input_is_points(reference);
+    w->out->points = sdm_input_is_points(path[SDM_IN_REFERENCE]);
     for (int k = 0; k < SDM_INPUTS; k++) {
         if (k == SDM_IN_REFERENCE && w->out->points)
-            PASS(sdm_input_points_open(ctx, reference, &w->in[SDM_IN_DEM], &w->in[k], &w->points));
+            PASS(sdm_input_points_open(ctx, path[k], &w->in[SDM_IN_DEM], &w->in[k], &w->points));
         else if (path[k] && k < SDM_IN_CLASS)
             PASS(sdm_input_raster_open(ctx, path[k], role[k], &w->in[k]));
         else if (path[k])
@@ -311,16 +288,21 @@ SdmStatus sdm_compare_dems(SdmContext *ctx, const char *dem, const char *referen
 {
     SdmStatus st = SDM_OK;
     SdmComparison w = {.ctx = ctx, .opt = opt, .out = out};
+    const char *const path[SDM_INPUTS] = {dem,       reference,    opt->class_raster,     opt->within,
+                                          opt->mask, opt->exclude, sdm_options(ctx)->area};
     *out = (SdmCompareResult){0};
+    for (int k = 0; k < SDM_COMPARE_CLASSES; k++)
+        out->class[k].lo = out->class[k].hi = k;
     sdm_gdal_register();
     SDM_QUIET;
-    TRY(check_outputs(ctx, dem, reference, opt));
-    TRY(open_inputs(&w, dem, reference));
+    TRY(check_outputs(ctx, opt, path));
+    TRY(open_inputs(&w, path));
     TRY(out->points ? sdm_compare_points(&w) : compare_rasters(&w));
-    if (w.page)
+    if (opt->output)
         TRY(sdm_compare_page_write(&w));
 done:
-    sdm_compare_page_close(&w.page);
+    for (int k = 0; k < 2; k++)
+        sdm_mean_map_close(&w.page.view[k].map);
     sdm_free(&w.class);
     sdm_coreg_close(&w.g);
     sdm_input_points_close(&w.points);

@@ -23,17 +23,13 @@ typedef struct SdmErrorLag {
     double area_error_m;    /* NMAD of their means; NaN where there are fewer than 10 */
 } SdmErrorLag;
 
-/* Residuals on a grid.  residual_m: rows x cols, NaN = none.  scratch: room for rows x cols.  Pairs lie along
- * rows and columns; squares count where half of their cells have a residual. */
-void sdm_error_lag_grid(const float *residual_m, int64_t cols, int64_t rows, double dx_m, double dy_m,
-                        float *scratch, SdmErrorLag *out);
-/* The pairs alone. */
-void sdm_error_pairs_grid(const float *residual_m, int64_t cols, int64_t rows, double dx_m, double dy_m,
-                          float *scratch, SdmErrorLag *out);
+/* Residuals of the cells of g, whose scratch is overwritten.  Pairs lie along rows and columns; squares count
+ * where half of their cells have a residual. */
+SdmErrorLag sdm_error_lag_grid(const SdmCoregGrid *g, double lag_m);
 /* Residuals at n points (places in metres).  Pairs are 0.8 to 1.25 lags apart; squares count from 5 points
  * on. */
 SdmStatus sdm_error_lag_points(SdmContext *ctx, const float *residual_m, const double *x_m, const double *y_m,
-                               int64_t n, SdmErrorLag *out);
+                               int64_t n, double lag_m, SdmErrorLag *out);
 
 typedef struct SdmCompareOptions {
     const char *class_raster;         /* --class: 1 land (scored), 2 water, 3 cloud; NULL = all is land */
@@ -57,7 +53,13 @@ typedef struct SdmCompareClass {
     double filled, over30, over10;
 } SdmCompareClass;
 
-enum { SDM_COMPARE_BANDS = 8, SDM_COMPARE_CLASSES = 256 };
+enum { SDM_COMPARE_SLOPES = 6, SDM_COMPARE_BANDS = 8, SDM_COMPARE_CLASSES = 256 };
+
+/* Residuals by what lies from lo to hi; of a class both are its value. */
+typedef struct SdmCompareRange {
+    double lo, hi;
+    SdmErrorStats aligned; /* count 0: there are none */
+} SdmCompareRange;
 
 typedef struct SdmCompareResult {
     int64_t cells;              /* land cells where the reference has a height, within the masks; or points */
@@ -67,17 +69,12 @@ typedef struct SdmCompareResult {
     SdmShift move;              /* what lays the DEM on the reference */
     double height_ratio;        /* slope of the DEM's heights over the reference's; 0: not known */
     SdmCompareClass water, cloud;
-    struct {
-        double lo_deg, hi_deg;
-        SdmErrorStats aligned; /* count 0: no such slope */
-    } slope[6];                /* by slope of the reference */
-    struct {
-        double lo_m, hi_m; /* the first is -INFINITY, the last INFINITY */
-        SdmErrorStats aligned;
-    } band[SDM_COMPARE_BANDS]; /* by height of the reference; count 0: not used */
-    /* Aligned DEM minus reference, resampled, on land that --mask or --exclude leaves out, and where --class
-     * has a value; count 0: no such cell. */
-    SdmErrorStats unstable, class[SDM_COMPARE_CLASSES];
+    SdmCompareRange slope[SDM_COMPARE_SLOPES]; /* by slope of the reference, degrees */
+    SdmCompareRange band[SDM_COMPARE_BANDS];   /* by its height, metres: the first from -INFINITY, the last to
+                                                * INFINITY */
+    /* Aligned DEM minus reference, resampled, where --class has a value, and on land that --mask or --exclude
+     * leaves out. */
+    SdmCompareRange class[SDM_COMPARE_CLASSES], unstable;
     SdmErrorLag lag[SDM_LAGS]; /* of the residuals after alignment */
     SdmTilt tilt;              /* taken out beside the move: moved DEM = reference + tilt */
     double centre_m[2];        /* of the tilt: x and y in the CRS of the DEM */
@@ -110,5 +107,5 @@ void sdm_compare_text(const SdmCompareResult *result, SdmText *out);
 /* Why the move or a figure is doubtful, and what was assumed: lines as above. */
 void sdm_compare_remarks(const SdmCompareResult *result, SdmText *out);
 /* Call `each` with every set of figures that has cells: raw, aligned, by slope, height and class. */
-void sdm_compare_each(const SdmCompareResult *result,
-                      void (*each)(void *of, const char *name, const SdmErrorStats *stats), void *of);
+typedef void SdmCompareEach(void *of, const char *name, const SdmErrorStats *stats);
+void sdm_compare_each(const SdmCompareResult *result, SdmCompareEach *each, void *of);

@@ -22,16 +22,6 @@
 
 /* ---- the aligned DEM, by cubic spline ---- */
 
-/* A raster to be written on the cells of the grid's DEM. */
-typedef struct AlignedFile {
-    const char *path;
-    const SdmRasterGrid *grid;
-    float *value_m;  /* of the grid, NaN = none; becomes nodata */
-    char **metadata; /* NAME=VALUE (CSL), beside or instead of the DEM's own */
-    bool difference; /* not heights: the DEM's band name and datum are not copied */
-    int64_t memory_bytes;
-} AlignedFile;
-
 /* scratch(x, y) = DEM(x - east, y - north) + up: the DEM moved to where the reference has it.  A cell has a
  * height where the nearest cell of the DEM there has one, so holes keep their size; cells of a DEM that is
  * not moved keep their heights.  Overwrites residual_m. */
@@ -68,10 +58,13 @@ static void cut_cells(int64_t *first, int64_t size, double corner, int64_t *coun
     *count = *first + *count > size ? size - *first : *count;
 }
 
-/* The cells of the grid that are the DEM's, as a raster in memory with the DEM's CRS, nodata and metadata. */
-static SdmStatus describe(SdmContext *ctx, const AlignedFile *file, SdmRaster *out)
+/* The cells of the grid that are the DEM's, as a raster in memory with the DEM's CRS and nodata.  value_m:
+ * NaN becomes nodata.  items: its metadata. */
+static SdmStatus describe(const SdmComparison *w, const char *path, float *value_m, char **items,
+                          SdmRaster *out)
 {
-    const SdmRasterGrid *const grid = file->grid;
+    const bool difference = path == w->opt->difference; /* no heights: without the band's name, the datum */
+    const SdmRasterGrid *const grid = &w->grid;
     GDALDatasetH const dem = grid->dem->file;
     GDALRasterBandH const from = GDALGetRasterBand(dem, 1);
     int64_t left, up;
@@ -83,52 +76,49 @@ static SdmStatus describe(SdmContext *ctx, const AlignedFile *file, SdmRaster *o
     sdm_raster_grid_offset(grid, &left, &up);
     cut_cells(&left, grid->cols, grid->transform[0], &cells.cols, &cells.transform[0]);
     cut_cells(&up, grid->rows, grid->transform[3], &cells.rows, &cells.transform[3]);
-    float *const first = file->value_m + up * grid->cols + left;
+    float *const first = value_m + up * grid->cols + left;
     for (int64_t j = 0; j < cells.rows; j++)
         for (int64_t i = 0; i < cells.cols; i++)
             first[j * grid->cols + i] =
                 isnan(first[j * grid->cols + i]) ? (float)nodata : first[j * grid->cols + i];
     out->dataset = sdm_raster_grid_wrap(&cells, first, grid->cols, nodata);
     if (!out->dataset ||
-        GDALSetSpatialRef(out->dataset, file->difference ? grid->dem->srs : GDALGetSpatialRef(dem)) !=
-            CE_None)
-        return sdm_fail(ctx, SDM_ERR_MEMORY, "%s: no raster of %lld x %lld cells can be made in memory",
-                        file->path, (long long)cells.cols, (long long)cells.rows);
-    char **items = CSLMerge(CSLDuplicate(GDALGetMetadata(dem, NULL)), file->metadata);
-    if (file->difference)
-        items = CSLSetNameValue(items, "VERTICAL_DATUM", NULL);
+        GDALSetSpatialRef(out->dataset, difference ? grid->dem->srs : GDALGetSpatialRef(dem)) != CE_None)
+        return sdm_fail(w->ctx, SDM_ERR_MEMORY, "%s: no raster of %lld x %lld cells can be made in memory",
+                        path, (long long)cells.cols, (long long)cells.rows);
     GDALSetMetadata(out->dataset, items, NULL);
-    CSLDestroy(items);
     GDALRasterBandH const to = GDALGetRasterBand(out->dataset, 1);
-    GDALSetDescription(to, file->difference ? "difference" : GDALGetDescription(from));
+    GDALSetDescription(to, difference ? "difference" : GDALGetDescription(from));
     GDALSetRasterUnitType(to, "m");
     return SDM_OK;
 }
 
 /* Write a Cloud-Optimised GeoTIFF with the DEM's grid, CRS, nodata and metadata; whole or not at all. */
-static SdmStatus write_raster(SdmContext *ctx, const AlignedFile *file)
+static SdmStatus write_raster(const SdmComparison *w, const char *path, float *value_m, char **items)
 {
+    SdmContext *const ctx = w->ctx;
     SdmStatus st = SDM_OK;
     SdmRaster raster = {0};
     char part[SDM_PATH_SIZE] = "";
     SDM_CLOSED_BY(sdm_lease_release) SdmLease *owner = NULL;
-    TRY(sdm_lease_take_output(ctx, file->path, &owner));
-    sdm_file_sweep(file->path);
-    TRY(sdm_file_temporary_name(ctx, file->path, part, sizeof part));
-    TRY(describe(ctx, file, &raster));
-    const SdmCogRequest request = {.path = part, .memory_bytes = file->memory_bytes};
+    TRY(sdm_lease_take_output(ctx, path, &owner));
+    sdm_file_sweep(path);
+    TRY(sdm_file_temporary_name(ctx, path, part, sizeof part));
+    TRY(describe(w, path, value_m, items, &raster));
+    const SdmCogRequest request = {.path = part,
+                                   .memory_bytes = w->opt->memory_bytes ? w->opt->memory_bytes : INT64_MAX};
     TRY(sdm_cog_write(ctx, &raster, &request));
     TRY(sdm_lease_check(ctx, owner));
-    if (sdm_system_rename(part, file->path) != 0)
-        st = sdm_fail_write(ctx, file->path, strerror(errno));
+    if (sdm_system_rename(part, path) != 0)
+        st = sdm_fail_write(ctx, path, strerror(errno));
 done:
     if (st && part[0])
         unlink(part);
-    (void)sdm_raster_close(ctx, &raster, file->path);
+    (void)sdm_raster_close(ctx, &raster, path);
     return st;
 }
 
-enum { MODEL_ROUNDS = 5 };
+enum { MODEL_ROUNDS = 5, MAP_PX = 480, MAP_PX_OF_POINTS = 160 };
 static const double SAME_EDGE = 1e-6;     /* of a cell: bounds that lie on an edge */
 static const double SAME_SHIFT_M = 0.005; /* a shift that moved less by the model is final */
 
@@ -174,6 +164,9 @@ SdmStatus sdm_compare_open_grid(SdmComparison *w)
                           .dy_m = grid->dy_m,
                           .threads = sdm_threads(w->ctx)};
     PASS(sdm_coreg_open(w->ctx, &w->g));
+    for (int k = 0; w->opt->output && k < 2; k++)
+        PASS(sdm_mean_map_open(w->ctx, grid->cols, grid->rows, w->out->points ? MAP_PX_OF_POINTS : MAP_PX,
+                               &w->page.view[k].map));
     return sdm_input_raster_load(w->ctx, &w->in[SDM_IN_DEM], grid, SDM_KERNEL_NEAREST, w->g.dem_m);
 }
 
@@ -203,27 +196,6 @@ static SdmStatus load_class(SdmComparison *w)
     return SDM_OK;
 }
 
-/* Cells of --exclude are not stable. */
-static SdmStatus leave_out(SdmComparison *w, int64_t *stable)
-{
-    SdmCoregGrid *const g = &w->g;
-    const SdmInputRaster *const exclude = &w->in[SDM_IN_EXCLUDE];
-    if (!exclude->file)
-        return SDM_OK;
-    PASS(sdm_input_raster_load(w->ctx, exclude, &w->grid, SDM_KERNEL_NEAREST, g->scratch));
-    for (int64_t i = 0; i < g->cols * g->rows; i++)
-        if ((g->mask[i] & SDM_COREG_STABLE) && fabsf(g->scratch[i]) > 0.0f) {
-            g->mask[i] &= (uint8_t)~SDM_COREG_STABLE;
-            --*stable;
-        }
-    if (*stable == 0)
-        return sdm_fail(
-            w->ctx, SDM_ERR_DATA,
-            "--exclude %s: leaves no cell where DEM and reference lie, so nothing can be compared",
-            exclude->path);
-    return SDM_OK;
-}
-
 /* Land outside of --within or --area has no class; outside of --area there is no DEM. */
 static SdmStatus keep_within(SdmComparison *w, const SdmInputRaster *within)
 {
@@ -242,30 +214,39 @@ static SdmStatus keep_within(SdmComparison *w, const SdmInputRaster *within)
     return SDM_OK;
 }
 
+/* Stable are the cells that are not 0 in --mask, nor in --exclude. */
+static SdmStatus keep_stable(SdmComparison *w, const SdmInputRaster *in, bool is_mask, int64_t *stable)
+{
+    SdmCoregGrid *const g = &w->g;
+    if (!in->file)
+        return SDM_OK;
+    PASS(sdm_input_raster_load(w->ctx, in, &w->grid, SDM_KERNEL_NEAREST, g->scratch));
+    for (int64_t i = 0; i < g->cols * g->rows; i++)
+        if ((g->mask[i] & SDM_COREG_STABLE) && (fabsf(g->scratch[i]) > 0.0f) != is_mask) {
+            g->mask[i] &= (uint8_t)~SDM_COREG_STABLE;
+            --*stable;
+        }
+    return *stable
+               ? SDM_OK
+               : sdm_fail(w->ctx, SDM_ERR_DATA, "%s %s: %s, so nothing can be compared", in->role, in->path,
+                          is_mask ? "no cell where DEM and reference lie is stable ground (not 0)"
+                                  : "leaves no cell where DEM and reference lie");
+}
+
 SdmStatus sdm_compare_load_cells(SdmComparison *w)
 {
     SdmCoregGrid *const g = &w->g;
-    const SdmInputRaster *const within = &w->in[SDM_IN_WITHIN], *const mask = &w->in[SDM_IN_MASK];
-    const int64_t cells = g->cols * g->rows;
     int64_t stable = 0;
     PASS(load_class(w));
-    PASS(keep_within(w, within));
+    PASS(keep_within(w, &w->in[SDM_IN_WITHIN]));
     PASS(keep_within(w, &w->in[SDM_IN_AREA]));
-    if (mask->file)
-        PASS(sdm_input_raster_load(w->ctx, mask, &w->grid, SDM_KERNEL_NEAREST, g->scratch));
-    for (int64_t i = 0; i < cells; i++) {
-        const bool counts = !mask->file || (!isnan(g->scratch[i]) && fabsf(g->scratch[i]) > 0.0f);
-        if (counts && (g->mask[i] & SDM_CELL_CLASS) == SDM_CELL_LAND) {
+    for (int64_t i = 0; i < g->cols * g->rows; i++)
+        if ((g->mask[i] & SDM_CELL_CLASS) == SDM_CELL_LAND) {
             g->mask[i] |= SDM_COREG_STABLE;
             stable++;
         }
-    }
-    if (mask->file && stable == 0)
-        return sdm_fail(w->ctx, SDM_ERR_DATA,
-                        "--mask %s: no cell where DEM and reference lie is stable ground (not 0), so nothing "
-                        "can be compared",
-                        mask->path);
-    return leave_out(w, &stable);
+    PASS(keep_stable(w, &w->in[SDM_IN_MASK], true, &stable));
+    return keep_stable(w, &w->in[SDM_IN_EXCLUDE], false, &stable);
 }
 
 /* ---- bins ---- */
@@ -324,13 +305,13 @@ static int height_bin(const SdmResiduals *r, int64_t at)
 {
     const double height_m = r->ground(r->of, at, NULL);
     int k = 0;
-    while (k + 1 < SDM_COMPARE_BANDS && height_m >= r->w->out->band[k].hi_m)
+    while (k + 1 < SDM_COMPARE_BANDS && height_m >= r->w->out->band[k].hi)
         k++;
     return k;
 }
 
 void sdm_compare_stats_by(const SdmResiduals *r, SdmCompareBin *bin_of, int bins, const double *middle_m,
-                          SdmErrorStats *out)
+                          SdmCompareRange *out)
 {
     int64_t end[SDM_COMPARE_CLASSES + 1] = {0};
     int16_t *const bin = (int16_t *)(void *)r->spare;
@@ -354,7 +335,7 @@ void sdm_compare_stats_by(const SdmResiduals *r, SdmCompareBin *bin_of, int bins
     }
     for (int k = 0; k < bins; k++) {
         const int64_t first = k ? end[k - 1] : 0;
-        sdm_error_stats(r->value + first, end[k] - first, r->spare, &out[k]);
+        sdm_error_stats(r->value + first, end[k] - first, r->spare, &out[k].aligned);
     }
 }
 
@@ -377,23 +358,19 @@ void sdm_compare_height_ratio(const SdmResiduals *r, double *ratio)
 
 void sdm_compare_stats_by_ground(const SdmResiduals *r, int64_t n, SdmCompareResult *out)
 {
-    SdmErrorStats bin[SDM_COMPARE_BANDS];
-    const double low = sdm_quantile_f32(r->value, n, 0.01), high = sdm_quantile_f32(r->value, n, 0.99);
-    sdm_compare_stats_by(r, slope_bin, 6, NULL, bin);
-    for (int k = 0; k < 6; k++) {
-        out->slope[k].aligned = bin[k];
-        out->slope[k].lo_deg = 10.0 * k;
-        out->slope[k].hi_deg = k < 5 ? 10.0 * (k + 1) : 90.0;
+    const double low = sdm_quantile_f32(r->value, n, 0.01), high = sdm_quantile_f32(r->value, n, 0.99),
+                 step = sdm_round_up(fmax((high - low) / (SDM_COMPARE_BANDS - 2), 1.0)),
+                 first = floor(low / step) * step;
+    for (int k = 0; k < SDM_COMPARE_SLOPES; k++) {
+        out->slope[k].lo = 10.0 * k;
+        out->slope[k].hi = k + 1 < SDM_COMPARE_SLOPES ? 10.0 * (k + 1) : 90.0;
     }
-    const double step = sdm_round_up(fmax((high - low) / (SDM_COMPARE_BANDS - 2), 1.0));
-    const double first = floor(low / step) * step;
     for (int k = 0; k < SDM_COMPARE_BANDS; k++) {
-        out->band[k].lo_m = k ? first + k * step : -INFINITY;
-        out->band[k].hi_m = k + 1 < SDM_COMPARE_BANDS ? first + (k + 1) * step : INFINITY;
+        out->band[k].lo = k ? first + k * step : -INFINITY;
+        out->band[k].hi = k + 1 < SDM_COMPARE_BANDS ? first + (k + 1) * step : INFINITY;
     }
-    sdm_compare_stats_by(r, height_bin, SDM_COMPARE_BANDS, NULL, bin);
-    for (int k = 0; k < SDM_COMPARE_BANDS; k++)
-        out->band[k].aligned = bin[k];
+    sdm_compare_stats_by(r, slope_bin, SDM_COMPARE_SLOPES, NULL, out->slope);
+    sdm_compare_stats_by(r, height_bin, SDM_COMPARE_BANDS, NULL, out->band);
 }
 
 /* ---- the model ---- */
@@ -449,47 +426,38 @@ SdmStatus sdm_compare_align(SdmComparison *w, const SdmCompareSteps *steps)
 
 /* ---- the resampled DEM ---- */
 
-static void add_number(char ***list, const char *name, double value)
-{
-    char text[64];
-    CPLsnprintf(text, sizeof text, "%.9g", value);
-    *list = CSLSetNameValue(*list, name, text);
-}
-
-/* Metadata of both files: shift and tilt that were taken out. */
+/* Metadata of both files: those of the DEM, and shift and tilt that were taken out. */
 static char **alignment_items(const SdmComparison *w)
 {
     const SdmCompareResult *const r = w->out;
-    char text[128], **list = NULL;
+    const double *const move_m = r->move.move_m;
+    char **list = CSLDuplicate(GDALGetMetadata(w->grid.dem->file, NULL));
     double tilt[2];
     list = CSLSetNameValue(list, "ALIGNED_TO", w->in[SDM_IN_REFERENCE].path);
-    CPLsnprintf(text, sizeof text, "%.3f %.3f %.3f", r->move.move_m[0], r->move.move_m[1], r->move.move_m[2]);
-    list = CSLSetNameValue(list, "ALIGNED_BY_EAST_NORTH_UP_M", text);
+    list = CSLSetNameValue(list, "ALIGNED_BY_EAST_NORTH_UP_M",
+                           CPLSPrintf("%.3f %.3f %.3f", move_m[0], move_m[1], move_m[2]));
     list = CSLSetNameValue(list, "ALIGNED_MODEL", w->opt->model ? w->opt->model : "shift");
-    if (!r->tilt.fitted)
-        return list;
     sdm_tilt_slope(&r->tilt, tilt);
-    CPLsnprintf(text, sizeof text, "%.6g %.6g", 1000.0 * tilt[0], 1000.0 * tilt[1]);
-    list = CSLSetNameValue(list, "ALIGNED_TILT_M_PER_KM", text);
-    return list;
+    return r->tilt.fitted ? CSLSetNameValue(list, "ALIGNED_TILT_M_PER_KM",
+                                            CPLSPrintf("%.6g %.6g", 1000.0 * tilt[0], 1000.0 * tilt[1]))
+                          : list;
 }
 
 static char **difference_items(const SdmComparison *w, const SdmErrorStats *s)
 {
-    char **list = alignment_items(w);
+    char **list = CSLSetNameValue(alignment_items(w), "VERTICAL_DATUM", NULL);
     list = CSLSetNameValue(list, "DIFFERENCE", "aligned DEM minus reference, metres");
     list = CSLSetNameValue(list, "DIFFERENCE_OVER",
                            w->opt->mask || w->opt->exclude || w->opt->class_raster || w->opt->within
                                ? "stable cells that were compared"
                                : "all cells");
-    add_number(&list, "DIFFERENCE_COUNT", (double)s->count);
-    add_number(&list, "DIFFERENCE_BIAS_M", s->bias_m);
-    add_number(&list, "DIFFERENCE_MEDIAN_M", s->median_m);
-    add_number(&list, "DIFFERENCE_STANDARD_DEVIATION_M", s->std_m);
-    add_number(&list, "DIFFERENCE_NMAD_M", s->nmad_m);
-    add_number(&list, "DIFFERENCE_RMSE_M", s->rmse_m);
-    add_number(&list, "DIFFERENCE_LE90_M", s->le90_m);
-    return list;
+    list = CSLSetNameValue(list, "DIFFERENCE_COUNT", CPLSPrintf("%.9g", (double)s->count));
+    list = CSLSetNameValue(list, "DIFFERENCE_BIAS_M", CPLSPrintf("%.9g", s->bias_m));
+    list = CSLSetNameValue(list, "DIFFERENCE_MEDIAN_M", CPLSPrintf("%.9g", s->median_m));
+    list = CSLSetNameValue(list, "DIFFERENCE_STANDARD_DEVIATION_M", CPLSPrintf("%.9g", s->std_m));
+    list = CSLSetNameValue(list, "DIFFERENCE_NMAD_M", CPLSPrintf("%.9g", s->nmad_m));
+    list = CSLSetNameValue(list, "DIFFERENCE_RMSE_M", CPLSPrintf("%.9g", s->rmse_m));
+    return CSLSetNameValue(list, "DIFFERENCE_LE90_M", CPLSPrintf("%.9g", s->le90_m));
 }
 
 SdmStatus sdm_compare_style_name(SdmContext *ctx, const char *raster, char out[SDM_PATH_SIZE])
@@ -502,26 +470,21 @@ double sdm_difference_limit_m(const SdmErrorStats *s)
     return sdm_round_up(fmax(fmax(s->le90_m, 3.0 * s->nmad_m), 0.1));
 }
 
-static SdmStatus write_file(SdmComparison *w, const char *path, float *value_m, char **given, bool difference)
+/* A file and its style for QGIS; frees its metadata. */
+static SdmStatus write_file(SdmComparison *w, const char *path, float *value_m, char **given)
 {
     SDM_CLOSED_BY(sdm_string_list_free) char **const items = given;
-    const AlignedFile file = {.path = path,
-                              .grid = &w->grid,
-                              .value_m = value_m,
-                              .metadata = items,
-                              .difference = difference,
-                              .memory_bytes = w->opt->memory_bytes ? w->opt->memory_bytes : INT64_MAX};
     SDM_CLOSED_BY(sdm_text_close) SdmText style = {.ctx = w->ctx};
     char name[SDM_PATH_SIZE];
     float *const known_m = w->g.spline.coefficient;
     memcpy(known_m, value_m, (size_t)(w->g.cols * w->g.rows) * sizeof *known_m);
-    const int64_t n = difference ? 0 : sdm_drop_nan_f32(known_m, w->g.cols * w->g.rows);
-    if (difference)
+    const int64_t n = sdm_drop_nan_f32(known_m, w->g.cols * w->g.rows);
+    if (path == w->opt->difference)
         sdm_style_change(&style, sdm_difference_limit_m(&w->out->aligned), "m");
     else
         sdm_style_dem(&style, sdm_quantile_f32(known_m, n, 0.01), sdm_quantile_f32(known_m, n, 0.99));
     PASS(style.st);
-    PASS(write_raster(w->ctx, &file));
+    PASS(write_raster(w, path, value_m, items));
     PASS(sdm_compare_style_name(w->ctx, path, name));
     return sdm_file_write(w->ctx, name, style.data, style.size);
 }
@@ -538,7 +501,7 @@ static void class_stats(SdmComparison *w)
     const SdmResiduals r = sdm_compare_cell_residuals(w);
     if (w->class) {
         sdm_compare_stats_by(&r, sdm_compare_class_bin, SDM_COMPARE_CLASSES, NULL, w->out->class);
-        w->out->class[1] = w->out->aligned;
+        w->out->class[1].aligned = w->out->aligned;
     }
     if (w->opt->mask || w->opt->exclude)
         sdm_compare_stats_by(&r, unstable_bin, 1, NULL, &w->out->unstable);
@@ -550,16 +513,16 @@ SdmStatus sdm_compare_write(SdmComparison *w)
     SdmCoregGrid *const g = &w->g;
     SdmErrorStats stats;
     const bool differs =
-        !w->out->points && (opt->difference || opt->class_raster || opt->mask || opt->exclude || w->page);
+        !w->out->points && (opt->difference || opt->class_raster || opt->mask || opt->exclude || opt->output);
     if (!opt->aligned && !differs)
         return SDM_OK;
     PASS(resample_aligned(w->ctx, g, w->out->move.move_m));
     for (int64_t i = 0; i < g->cols * g->rows; i++)
         g->residual_m[i] = differs ? g->scratch[i] - g->reference_m[i] : NAN;
-    for (int64_t i = 0; differs && w->page && i < g->cols * g->rows; i++)
-        sdm_mean_map_add(&w->page->view[1].map, i % g->cols, i / g->cols, (double)g->residual_m[i]);
+    for (int64_t i = 0; differs && opt->output && i < g->cols * g->rows; i++)
+        sdm_mean_map_add(&w->page.view[1].map, i % g->cols, i / g->cols, (double)g->residual_m[i]);
     if (opt->aligned)
-        PASS(write_file(w, opt->aligned, g->scratch, alignment_items(w), false));
+        PASS(write_file(w, opt->aligned, g->scratch, alignment_items(w)));
     if (!differs)
         return SDM_OK;
     class_stats(w);
@@ -570,5 +533,5 @@ SdmStatus sdm_compare_write(SdmComparison *w)
         if ((g->mask[i] & SDM_COREG_STABLE) && !isnan(g->residual_m[i]))
             g->scratch[n++] = g->residual_m[i];
     sdm_error_stats(g->scratch, n, g->spline.coefficient, &stats);
-    return write_file(w, opt->difference, g->residual_m, difference_items(w, &stats), true);
+    return write_file(w, opt->difference, g->residual_m, difference_items(w, &stats));
 }

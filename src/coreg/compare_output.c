@@ -24,25 +24,19 @@ static void json_class(cJSON *root, const char *name, const SdmCompareClass *k)
              SDM_FIELD("over30", k->over30));
 }
 
-static void json_bands(cJSON *root, const SdmCompareResult *r)
+/* Figures of each range that has any; hi: NULL for classes, which are one value. */
+static void json_ranges(cJSON *root, const char *key, const SdmCompareRange *range, int n, const char *lo,
+                        const char *hi)
 {
-    cJSON *const bands = cJSON_AddArrayToObject(root, "height");
-    for (int k = 0; k < SDM_COMPARE_BANDS; k++) {
-        if (r->band[k].aligned.count == 0)
+    cJSON *const list = cJSON_AddArrayToObject(root, key);
+    for (int k = 0; k < n; k++) {
+        if (range[k].aligned.count == 0 && n != SDM_COMPARE_SLOPES)
             continue;
-        cJSON *const o = json_stats(&r->band[k].aligned);
-        SDM_JSON(o, SDM_FIELD("lo_m", r->band[k].lo_m), SDM_FIELD("hi_m", r->band[k].hi_m)); /* null: open */
-        cJSON_AddItemToArray(bands, o);
-    }
-    if (r->unstable.count)
-        cJSON_AddItemToObject(root, "unstable", json_stats(&r->unstable));
-    cJSON *const classes = cJSON_AddArrayToObject(root, "class");
-    for (int k = 0; k < 256; k++) {
-        if (r->class[k].count == 0)
-            continue;
-        cJSON *const o = json_stats(&r->class[k]);
-        cJSON_AddNumberToObject(o, "class", k);
-        cJSON_AddItemToArray(classes, o);
+        cJSON *const o = json_stats(&range[k].aligned);
+        SDM_JSON(o, SDM_FIELD(lo, range[k].lo)); /* null: open */
+        if (hi)
+            SDM_JSON(o, SDM_FIELD(hi, range[k].hi));
+        cJSON_AddItemToArray(list, o);
     }
 }
 
@@ -99,13 +93,11 @@ void sdm_compare_json(const SdmCompareResult *r, cJSON *root)
     cJSON_AddItemToObject(root, "aligned", json_stats(&r->aligned));
     json_class(root, "water", &r->water);
     json_class(root, "cloud", &r->cloud);
-    cJSON *const slopes = cJSON_AddArrayToObject(root, "slope");
-    for (int k = 0; k < 6; k++) {
-        cJSON *const o = json_stats(&r->slope[k].aligned);
-        SDM_JSON(o, SDM_FIELD("lo_deg", r->slope[k].lo_deg), SDM_FIELD("hi_deg", r->slope[k].hi_deg));
-        cJSON_AddItemToArray(slopes, o);
-    }
-    json_bands(root, r);
+    json_ranges(root, "slope", r->slope, SDM_COMPARE_SLOPES, "lo_deg", "hi_deg");
+    json_ranges(root, "height", r->band, SDM_COMPARE_BANDS, "lo_m", "hi_m");
+    if (r->unstable.aligned.count)
+        cJSON_AddItemToObject(root, "unstable", json_stats(&r->unstable.aligned));
+    json_ranges(root, "class", r->class, SDM_COMPARE_CLASSES, "class", NULL);
     json_lags(root, r);
     json_tilt(root, r);
     SDM_JSON(root, SDM_FIELD("source", *r->source ? r->source : NULL),
@@ -133,37 +125,33 @@ static void add_class(SdmText *t, const char *name, const SdmCompareClass *k)
             name, (long long)k->cells, 100.0 * k->filled, 100.0 * k->over10, 100.0 * k->over30);
 }
 
-void sdm_compare_each(const SdmCompareResult *r,
-                      void (*each)(void *of, const char *name, const SdmErrorStats *stats), void *of)
+/* unit: "" of classes. */
+static void each_range(const SdmCompareRange *range, int n, const char *unit, SdmCompareEach *each, void *of)
 {
     char name[48];
+    for (int k = 0; k < n; k++) {
+        if (!*unit)
+            snprintf(name, sizeof name, "class %d", k);
+        else if (isinf(range[k].lo))
+            snprintf(name, sizeof name, "< %.0f %s", range[k].hi, unit);
+        else if (k + 1 == n)
+            snprintf(name, sizeof name, "> %.0f %s", range[k].lo, unit);
+        else
+            snprintf(name, sizeof name, "%.0f-%.0f %s", range[k].lo, range[k].hi, unit);
+        if (range[k].aligned.count)
+            each(of, name, &range[k].aligned);
+    }
+}
+
+void sdm_compare_each(const SdmCompareResult *r, SdmCompareEach *each, void *of)
+{
     each(of, "raw", &r->raw);
     each(of, "aligned", &r->aligned);
-    for (int k = 0; k < 6; k++) {
-        if (r->slope[k].hi_deg < 90.0)
-            snprintf(name, sizeof name, "%.0f-%.0f deg", r->slope[k].lo_deg, r->slope[k].hi_deg);
-        else
-            snprintf(name, sizeof name, "> %.0f deg", r->slope[k].lo_deg);
-        if (r->slope[k].aligned.count)
-            each(of, name, &r->slope[k].aligned);
-    }
-    for (int k = 0; k < SDM_COMPARE_BANDS; k++) {
-        if (isinf(r->band[k].lo_m))
-            snprintf(name, sizeof name, "< %.0f m", r->band[k].hi_m);
-        else if (isinf(r->band[k].hi_m))
-            snprintf(name, sizeof name, "> %.0f m", r->band[k].lo_m);
-        else
-            snprintf(name, sizeof name, "%.0f-%.0f m", r->band[k].lo_m, r->band[k].hi_m);
-        if (r->band[k].aligned.count)
-            each(of, name, &r->band[k].aligned);
-    }
-    for (int k = 0; k < SDM_COMPARE_CLASSES; k++) {
-        snprintf(name, sizeof name, "class %d", k);
-        if (r->class[k].count)
-            each(of, name, &r->class[k]);
-    }
-    if (r->unstable.count)
-        each(of, "not stable", &r->unstable);
+    each_range(r->slope, SDM_COMPARE_SLOPES, "deg", each, of);
+    each_range(r->band, SDM_COMPARE_BANDS, "m", each, of);
+    each_range(r->class, SDM_COMPARE_CLASSES, "", each, of);
+    if (r->unstable.aligned.count)
+        each(of, "not stable", &r->unstable.aligned);
 }
 
 static void add_lags(SdmText *t, const SdmCompareResult *r)
@@ -195,16 +183,6 @@ static void add_tilt(SdmText *t, const SdmCompareResult *r)
 
 enum { FEW = 10 };                    /* differences, the move is fitted to */
 static const double OTHER_UNIT = 2.0; /* heights of one place are not so many times as large */
-
-/* The move that lays the DEM on the reference. */
-static void add_move(SdmText *t, const SdmCompareResult *r)
-{
-    const SdmShift *const move = &r->move;
-    double m[3];
-    for (int k = 0; k < 3; k++)
-        m[k] = 0.0 + round(100.0 * move->move_m[k]) / 100.0; /* no -0.00 */
-    sdm_text_add(t, "move the DEM by %.2f m east, %.2f m north, %.2f m up\n", m[0], m[1], m[2]);
-}
 
 /* Why it may be wrong, and what was left out. */
 static void add_doubts(SdmText *t, const SdmCompareResult *r)
@@ -243,14 +221,14 @@ static void add_doubts(SdmText *t, const SdmCompareResult *r)
     if (r->tilt.fitted && r->raw.count > 0 && r->aligned.nmad_m > 1.01 * r->raw.nmad_m)
         sdm_text_add(t, "the model raises the NMAD from %.3f to %.3f m: take --model shift\n", r->raw.nmad_m,
                      r->aligned.nmad_m);
-    if (move->verdict)
-        sdm_text_add(t, "moved in height only: %s (found: %.2f m east, %.2f m north",
-                     sdm_shift_verdict_text(move->verdict), move->found_m[0], move->found_m[1]);
-    if (move->verdict && isfinite(move->half_m[0][0]) && isfinite(move->half_m[1][0]))
+    if (!move->verdict)
+        return;
+    sdm_text_add(t, "moved in height only: %s (found: %.2f m east, %.2f m north",
+                 sdm_shift_verdict_text(move->verdict), move->found_m[0], move->found_m[1]);
+    if (isfinite(move->half_m[0][0]) && isfinite(move->half_m[1][0]))
         sdm_text_add(t, "; halves: %.2f, %.2f and %.2f, %.2f m", move->half_m[0][0], move->half_m[0][1],
                      move->half_m[1][0], move->half_m[1][1]);
-    if (move->verdict)
-        sdm_text_add(t, ")\n");
+    sdm_text_add(t, ")\n");
 }
 
 static void add_notes(SdmText *t, const SdmCompareResult *r)
@@ -263,12 +241,15 @@ static void add_notes(SdmText *t, const SdmCompareResult *r)
 
 void sdm_compare_text(const SdmCompareResult *r, SdmText *t)
 {
+    double move_m[3];
     sdm_text_add(t, "%s %lld  coverage %.2f %%", r->points ? "points" : "cells", (long long)r->cells,
                  100.0 * r->coverage);
     if (!r->points)
         sdm_text_add(t, "  within the DEM's footprint %.2f %%", 100.0 * r->footprint_coverage);
-    sdm_text_add(t, "\n");
-    add_move(t, r);
+    for (int k = 0; k < 3; k++)
+        move_m[k] = 0.0 + round(100.0 * r->move.move_m[k]) / 100.0; /* no -0.00 */
+    sdm_text_add(t, "\nmove the DEM by %.2f m east, %.2f m north, %.2f m up\n", move_m[0], move_m[1],
+                 move_m[2]);
     add_doubts(t, r);
     sdm_text_add(t,
                  "DEM minus reference: the DEM is %.3f m %s the reference (median); all figures in metres\n",

@@ -27,22 +27,17 @@ typedef struct Sites {
 static SdmStatus sites_open(SdmComparison *w, Sites *s)
 {
     const size_t n = (size_t)w->points.count;
-    double **const place[] = {&s->x_m, &s->y_m, &s->height_m};
-    float **const value[] = {&s->residual_m, &s->east, &s->north, &s->value, &s->spare};
     *s = (Sites){.w = w};
-    for (int k = 0; k < 3; k++)
-        PASS(sdm_alloc(w->ctx, place[k], n, sizeof(double), "points"));
-    for (int k = 0; k < 5; k++)
-        PASS(sdm_alloc(w->ctx, value[k], n, sizeof(float), "points"));
-    return SDM_ALLOC(w->ctx, "points", SDM_ARRAY(s->class, n), SDM_ARRAY(s->work, SDM_SHIFT_FLOATS(n)));
+    return SDM_ALLOC(w->ctx, "points", SDM_ARRAY(s->x_m, n), SDM_ARRAY(s->y_m, n), SDM_ARRAY(s->height_m, n),
+                     SDM_ARRAY(s->residual_m, n), SDM_ARRAY(s->east, n), SDM_ARRAY(s->north, n),
+                     SDM_ARRAY(s->value, n), SDM_ARRAY(s->spare, n), SDM_ARRAY(s->class, n),
+                     SDM_ARRAY(s->work, SDM_SHIFT_FLOATS(n)));
 }
 
 static void sites_close(Sites *s)
 {
-    void *const array[] = {&s->x_m,   &s->y_m,   &s->height_m, &s->residual_m, &s->east,
-                           &s->north, &s->value, &s->spare,    &s->class,      &s->work};
-    for (int k = 0; k < 10; k++)
-        sdm_free(array[k]);
+    SDM_FREE(&s->x_m, &s->y_m, &s->height_m, &s->residual_m, &s->east, &s->north, &s->value, &s->spare,
+             &s->class, &s->work);
 }
 
 /* A point's y, by which it is sorted, and its number. */
@@ -197,10 +192,10 @@ static void overall_stats(const Sites *s, int view, SdmErrorStats *out)
     memcpy(s->value, s->residual_m, (size_t)s->count * sizeof *s->value);
     sdm_error_stats(s->value, sdm_drop_nan_f32(s->value, s->count), s->spare, out);
     sdm_compare_height_ratio(&r, &s->w->out->height_ratio);
-    for (int64_t i = 0; s->w->page && i < s->count; i++)
-        sdm_mean_map_add(&s->w->page->view[view].map, (int64_t)(s->x_m[i] / g->dx_m),
+    for (int64_t i = 0; s->w->opt->output && i < s->count; i++)
+        sdm_mean_map_add(&s->w->page.view[view].map, (int64_t)(s->x_m[i] / g->dx_m),
                          (int64_t)(-s->y_m[i] / g->dy_m), (double)s->residual_m[i]);
-    sdm_compare_page_add(s->w->page, view, &r, out);
+    sdm_compare_page_add(&r, view, out);
 }
 
 static SdmStatus residual_stats(Sites *s)
@@ -222,14 +217,11 @@ static SdmStatus residual_stats(Sites *s)
             s->y_m[n] = s->y_m[i];
             s->residual_m[n++] = s->residual_m[i];
         }
-    for (int k = 0; k < SDM_LAGS; k++) {
-        out->lag[k].lag_m = sdm_lags_m[k];
-        PASS(sdm_error_lag_points(s->w->ctx, s->residual_m, s->x_m, s->y_m, n, &out->lag[k]));
-    }
-    for (int k = 0; s->w->page && k < SDM_PLOTTED_LAGS; k++) {
-        s->w->page->lag[k].lag_m = sdm_plotted_lag_m(k);
-        PASS(sdm_error_lag_points(s->w->ctx, s->residual_m, s->x_m, s->y_m, n, &s->w->page->lag[k]));
-    }
+    for (int k = 0; k < SDM_LAGS; k++)
+        PASS(sdm_error_lag_points(s->w->ctx, s->residual_m, s->x_m, s->y_m, n, sdm_lags_m[k], &out->lag[k]));
+    for (int k = 0; s->w->opt->output && k < SDM_PLOTTED_LAGS; k++)
+        PASS(sdm_error_lag_points(s->w->ctx, s->residual_m, s->x_m, s->y_m, n, sdm_plotted_lag_m(k),
+                                  &s->w->page.lag[k]));
     return SDM_OK;
 }
 
@@ -263,7 +255,6 @@ SdmStatus sdm_compare_points(SdmComparison *w)
     PASS(sdm_input_points_match_datum(w->ctx, &w->in[SDM_IN_DEM], &w->in[SDM_IN_REFERENCE], &w->points,
                                       w->out->note));
     PASS(sdm_compare_open_grid(w));
-    PASS(sdm_compare_page_open(w));
     PASS(sdm_compare_load_cells(w));
     PASS(sites_open(w, &s));
     PASS(choose_sites(&s));

@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MAP_PX = 480, MAP_PX_OF_POINTS = 160, LEAST_IN_BIN = 20, LEAST_BINS = 12 };
+enum { LEAST_IN_BIN = 20, LEAST_BINS = 12 };
 static const double LEAST_SLOPE = 0.0875; /* tangent: 5 degrees */
 static const double RANGE_NMADS = 5.0;    /* of a histogram */
 
@@ -32,27 +32,6 @@ SdmStatus sdm_compare_page_name(SdmContext *ctx, const char *output, char out[SD
 
 /* ---- while the comparison runs ---- */
 
-SdmStatus sdm_compare_page_open(SdmComparison *w)
-{
-    if (!w->opt->output)
-        return SDM_OK;
-    PASS(sdm_alloc(w->ctx, &w->page, 1, sizeof *w->page, "the report"));
-    for (int k = 0; k < 2; k++) {
-        PASS(sdm_mean_map_open(w->ctx, w->g.cols, w->g.rows, w->out->points ? MAP_PX_OF_POINTS : MAP_PX,
-                               &w->page->view[k].map));
-        for (int i = 0; i < SDM_ASPECTS; i++)
-            w->page->view[k].aspect_m[i] = NAN;
-    }
-    return SDM_OK;
-}
-
-void sdm_compare_page_close(SdmComparePage **page)
-{
-    for (int k = 0; *page && k < 2; k++)
-        sdm_mean_map_close(&(*page)->view[k].map);
-    sdm_free(page);
-}
-
 /* The aspect of a slope falls by (-east, -north); -1: too flat to have one. */
 static int aspect_bin(const SdmResiduals *r, int64_t at)
 {
@@ -64,11 +43,12 @@ static int aspect_bin(const SdmResiduals *r, int64_t at)
     return (int)fmin((turn < 0.0 ? turn + 1.0 : turn) * SDM_ASPECTS, SDM_ASPECTS - 1);
 }
 
-void sdm_compare_page_add(SdmComparePage *p, int view, const SdmResiduals *r, const SdmErrorStats *stats)
+void sdm_compare_page_add(const SdmResiduals *r, int view, const SdmErrorStats *stats)
 {
     const double reach_m = fmax(RANGE_NMADS * stats->nmad_m, 1e-3), low_m = stats->median_m - reach_m;
-    SdmErrorStats bin[SDM_ASPECTS];
-    if (!p)
+    SdmComparePage *const p = &r->w->page;
+    SdmCompareRange bin[SDM_ASPECTS];
+    if (!r->w->opt->output)
         return;
     for (int64_t i = 0; i < r->count; i++) {
         const double at = ((double)r->residual_m[i] - low_m) / (2.0 * reach_m) * SDM_DIFFERENCE_BARS;
@@ -79,7 +59,8 @@ void sdm_compare_page_add(SdmComparePage *p, int view, const SdmResiduals *r, co
     p->view[view].high_m = low_m + 2.0 * reach_m;
     sdm_compare_stats_by(r, aspect_bin, SDM_ASPECTS, &stats->median_m, bin);
     for (int i = 0; i < SDM_ASPECTS; i++)
-        p->view[view].aspect_m[i] = bin[i].count < LEAST_IN_BIN ? (double)NAN : bin[i].median_m;
+        p->view[view].aspect_m[i] =
+            bin[i].aligned.count < LEAST_IN_BIN ? (double)NAN : bin[i].aligned.median_m;
 }
 
 double sdm_plotted_lag_m(int k)
@@ -118,15 +99,16 @@ static void add_row(void *to, const char *name, const SdmErrorStats *s)
                    s->p99_m, 100.0 * s->over30);
 }
 
-static SdmStatus add_map(SdmReport *r, const SdmComparison *w, int view, SdmPng *png)
+static SdmStatus add_map(SdmReport *r, const SdmComparison *w, int view)
 {
-    const SdmMeanMap *const map = &w->page->view[view].map;
+    SDM_CLOSED_BY(sdm_png_close) SdmPng png = {0};
+    const SdmMeanMap *const map = &w->page.view[view].map;
     const double limit_m = sdm_difference_limit_m(&w->out->aligned);
-    PASS(sdm_mean_map_draw(w->ctx, map, -limit_m, limit_m, sdm_change_ramp, png));
+    PASS(sdm_mean_map_draw(w->ctx, map, -limit_m, limit_m, sdm_change_ramp, &png));
     const SdmReportItem to =
         sdm_report_section(r, NULL, view ? "Aligned DEM minus reference" : "DEM minus reference, before",
                            SDM_PAGE_MAPS, SDM_STYLE_HALF);
-    sdm_report_picture(to, view ? "map after" : "map before", png, w->g.dx_m * map->factor);
+    sdm_report_picture(to, view ? "map after" : "map before", &png, w->g.dx_m * map->factor);
     sdm_report_ramp(to, sdm_change_ramp, -limit_m, limit_m, "m", 2);
     return SDM_OK;
 }
@@ -142,34 +124,33 @@ static void add_histogram(SdmReport *r, const SdmComparePage *p, int view, const
     enum { POINTS = 201 };
     const double low = p->view[view].low_m, high = p->view[view].high_m,
                  width = (high - low) / SDM_DIFFERENCE_BARS;
-    double *const x = sdm_report_room(r, 3 * POINTS);
-    if (!x || s->count < 2)
+    double x[POINTS], mean[POINTS], median[POINTS];
+    if (s->count < 2)
         return;
     for (int i = 0; i < POINTS; i++) {
         x[i] = low + (high - low) * i / (POINTS - 1.0);
-        x[POINTS + i] = gauss(x[i], s->bias_m, fmax(s->std_m, 1e-9), width);
-        x[2 * POINTS + i] = gauss(x[i], s->median_m, fmax(s->nmad_m, 1e-9), width);
+        mean[i] = gauss(x[i], s->bias_m, fmax(s->std_m, 1e-9), width);
+        median[i] = gauss(x[i], s->median_m, fmax(s->nmad_m, 1e-9), width);
     }
     const SdmReportItem to = sdm_report_section(r, NULL, view ? "Histogram, aligned" : "Histogram, before",
                                                 SDM_PAGE_HEIGHTS, SDM_STYLE_HALF);
     sdm_report_plot(
         to, view ? "histogram after" : "histogram before",
-        &(SdmPlot){
-            .x_label = "DEM minus reference (m)",
-            .y_label = "share (%)",
-            .x0 = low,
-            .x1 = high,
-            .count = 3,
-            .series = {{SDM_SERIES_BARS, "b", NULL, p->view[view].bar, SDM_DIFFERENCE_BARS, NULL},
-                       {SDM_SERIES_LINE, "before", x, x + POINTS, POINTS,
-                        "Gauss curve of mean and standard deviation"},
-                       {SDM_SERIES_LINE, "p", x, x + 2 * POINTS, POINTS, "Gauss curve of median and NMAD"}}});
+        &(SdmPlot){.x_label = "DEM minus reference (m)",
+                   .y_label = "share (%)",
+                   .x0 = low,
+                   .x1 = high,
+                   .count = 3,
+                   .series = {{SDM_SERIES_BARS, "b", NULL, p->view[view].bar, SDM_DIFFERENCE_BARS, NULL},
+                              {SDM_SERIES_LINE, "before", x, mean, POINTS,
+                               "Gauss curve of mean and standard deviation"},
+                              {SDM_SERIES_LINE, "p", x, median, POINTS, "Gauss curve of median and NMAD"}}});
 }
 
-/* Least squares of A cos + B sin + C in the medians of the bins. */
+/* Least squares of A cos + B sin + C in the medians of the bins; out: zeros before. */
 static bool fit_cosine(const double *aspect_m, double out[3])
 {
-    double a[9] = {0.0}, b[3] = {0.0};
+    double a[9] = {0.0};
     int n = 0;
     for (int i = 0; i < SDM_ASPECTS; i++) {
         const double turn = (i + 0.5) * 2.0 * 3.14159265358979323846 / SDM_ASPECTS,
@@ -178,48 +159,39 @@ static bool fit_cosine(const double *aspect_m, double out[3])
             continue;
         n++;
         for (int j = 0; j < 3; j++) {
-            b[j] += term[j] * aspect_m[i];
+            out[j] += term[j] * aspect_m[i];
             for (int k = 0; k < 3; k++)
                 a[3 * j + k] += term[j] * term[k];
         }
     }
-    if (n < LEAST_BINS || !sdm_solve_cholesky(3, a, b))
-        return false;
-    memcpy(out, b, sizeof b);
-    return true;
+    return n >= LEAST_BINS && sdm_solve_cholesky(3, a, out);
 }
 
 static void add_aspect(SdmReport *r, const SdmComparison *w)
 {
     const SdmReportItem to =
         sdm_report_section(r, NULL, "Differences by aspect", SDM_PAGE_ALIGNMENT, SDM_STYLE_HALF);
-    double cosine[3], *const x = sdm_report_room(r, 6 * SDM_ASPECTS), *const line = x + 4 * SDM_ASPECTS;
-    int n[2] = {0, 0};
-    if (!x || !fit_cosine(w->page->view[0].aspect_m, cosine)) {
+    double cosine[3] = {0.0}, deg[SDM_ASPECTS], line[SDM_ASPECTS];
+    if (!fit_cosine(w->page.view[0].aspect_m, cosine)) {
         sdm_report_note(to, "Too little ground is steeper than 5 degrees for the curve of Nuth and Kääb.");
         return;
     }
     for (int i = 0; i < SDM_ASPECTS; i++) {
-        const double deg = (i + 0.5) * 360.0 / SDM_ASPECTS, turn = deg / 57.295779513082321;
-        for (int k = 0; k < 2; k++)
-            if (!isnan(w->page->view[k].aspect_m[i])) {
-                x[2 * k * SDM_ASPECTS + n[k]] = deg;
-                x[(2 * k + 1) * SDM_ASPECTS + n[k]++] = w->page->view[k].aspect_m[i];
-            }
-        line[i] = deg;
-        line[SDM_ASPECTS + i] = cosine[0] * cos(turn) + cosine[1] * sin(turn) + cosine[2];
+        deg[i] = (i + 0.5) * 360.0 / SDM_ASPECTS;
+        const double turn = deg[i] / 57.295779513082321;
+        line[i] = cosine[0] * cos(turn) + cosine[1] * sin(turn) + cosine[2];
     }
-    sdm_report_plot(to, "differences by aspect",
-                    &(SdmPlot){.x_label = "aspect, clockwise from north (degrees)",
-                               .y_label = "difference by tangent of slope (m)",
-                               .x1 = 360.0,
-                               .height = 270,
-                               .count = 3,
-                               .series = {{SDM_SERIES_POINTS, "before", x, x + SDM_ASPECTS, n[0], "before"},
-                                          {SDM_SERIES_POINTS, "after", x + 2 * SDM_ASPECTS,
-                                           x + 3 * SDM_ASPECTS, n[1], "aligned"},
-                                          {SDM_SERIES_LINE, "p", line, line + SDM_ASPECTS, SDM_ASPECTS,
-                                           "fitted cosine"}}});
+    sdm_report_plot(
+        to, "differences by aspect",
+        &(SdmPlot){
+            .x_label = "aspect, clockwise from north (degrees)",
+            .y_label = "difference by tangent of slope (m)",
+            .x1 = 360.0,
+            .height = 270,
+            .count = 3,
+            .series = {{SDM_SERIES_POINTS, "before", deg, w->page.view[0].aspect_m, SDM_ASPECTS, "before"},
+                       {SDM_SERIES_POINTS, "after", deg, w->page.view[1].aspect_m, SDM_ASPECTS, "aligned"},
+                       {SDM_SERIES_LINE, "p", deg, line, SDM_ASPECTS, "fitted cosine"}}});
     sdm_report_note(to,
                     "Curve of Nuth and Kääb (2011): medians of the differences, less their median, divided "
                     "by the tangent of the slope, where the ground is steeper than 5 degrees. The cosine "
@@ -227,18 +199,19 @@ static void add_aspect(SdmReport *r, const SdmComparison *w)
                     -cosine[1], -cosine[0], w->out->move.move_m[0], w->out->move.move_m[1]);
 }
 
-/* Median and NMAD of n classes at x; ordered: a line joins them. */
-static void add_classes(SdmReport *r, const char *title, const char *x_label, const double *centre,
-                        const SdmErrorStats *const *stats, int n, bool ordered)
+/* Median and NMAD by range; half: from an end of a range to where it is drawn, 0 of classes, which no line
+ * joins. */
+static void add_ranges(SdmReport *r, const char *title, const char *x_label, const SdmCompareRange *range,
+                       int n, double half)
 {
-    const SdmSeriesKind kind = ordered ? SDM_SERIES_LINE : SDM_SERIES_POINTS;
+    const SdmSeriesKind kind = half > 0.0 ? SDM_SERIES_LINE : SDM_SERIES_POINTS;
     double *const x = sdm_report_room(r, 4 * n);
     int known = 0;
     for (int i = 0; x && i < n; i++) {
-        const SdmErrorStats *const s = stats[i];
+        const SdmErrorStats *const s = &range[i].aligned;
         if (s->count == 0)
             continue;
-        x[known] = centre[i];
+        x[known] = isinf(range[i].lo) ? range[i].hi - half : range[i].lo + half;
         x[n + known] = s->median_m;
         x[2 * n + known] = s->median_m - s->nmad_m;
         x[3 * n + known++] = s->median_m + s->nmad_m;
@@ -248,7 +221,7 @@ static void add_classes(SdmReport *r, const char *title, const char *x_label, co
     sdm_report_plot(sdm_report_section(r, NULL, title, SDM_PAGE_ALIGNMENT, SDM_STYLE_HALF), title,
                     &(SdmPlot){.x_label = x_label,
                                .y_label = "aligned DEM minus reference (m)",
-                               .whole_x = !ordered,
+                               .whole_x = kind == SDM_SERIES_POINTS,
                                .count = 4,
                                .series = {{SDM_SERIES_POINTS, "after", x, x + n, known, NULL},
                                           {kind, "after", x, x + n, known, "median"},
@@ -256,43 +229,19 @@ static void add_classes(SdmReport *r, const char *title, const char *x_label, co
                                           {kind, "p", x, x + 3 * n, known, NULL}}});
 }
 
-static void add_bands(SdmReport *r, const SdmCompareResult *c)
-{
-    double centre[SDM_COMPARE_CLASSES];
-    const SdmErrorStats *stats[SDM_COMPARE_CLASSES];
-    const double half_m = 0.5 * (c->band[1].hi_m - c->band[1].lo_m);
-    for (int k = 0; k < 6; k++) {
-        centre[k] = c->slope[k].lo_deg + 5.0;
-        stats[k] = &c->slope[k].aligned;
-    }
-    add_classes(r, "Differences by slope", "slope of the reference (degrees)", centre, stats, 6, true);
-    for (int k = 0; k < SDM_COMPARE_BANDS; k++) {
-        centre[k] = k ? c->band[k].lo_m + half_m : c->band[k].hi_m - half_m;
-        stats[k] = &c->band[k].aligned;
-    }
-    add_classes(r, "Differences by height", "height of the reference (m)", centre, stats, SDM_COMPARE_BANDS,
-                true);
-    for (int k = 0; k < SDM_COMPARE_CLASSES; k++) {
-        centre[k] = k;
-        stats[k] = &c->class[k];
-    }
-    add_classes(r, "Differences by class", "value of --class", centre, stats, SDM_COMPARE_CLASSES, false);
-}
-
 static void add_variogram(SdmReport *r, const SdmComparison *w)
 {
-    double *const x = sdm_report_room(r, 2 * SDM_PLOTTED_LAGS + 4), *const sill = x + 2 * SDM_PLOTTED_LAGS;
     const double nmad_m = w->out->aligned.nmad_m;
+    double x[SDM_PLOTTED_LAGS], y[SDM_PLOTTED_LAGS];
     int n = 0;
-    for (int k = 0; x && k < SDM_PLOTTED_LAGS; k++)
-        if (w->page->lag[k].pairs >= LEAST_IN_BIN) {
-            x[n] = w->page->lag[k].lag_m;
-            x[SDM_PLOTTED_LAGS + n++] = w->page->lag[k].semivariance_m2;
+    for (int k = 0; k < SDM_PLOTTED_LAGS; k++)
+        if (w->page.lag[k].pairs >= LEAST_IN_BIN) {
+            x[n] = w->page.lag[k].lag_m;
+            y[n++] = w->page.lag[k].semivariance_m2;
         }
     if (n < 2)
         return;
-    sill[0] = x[0], sill[1] = x[n - 1];
-    sill[2] = sill[3] = nmad_m * nmad_m;
+    const double ends[2] = {x[0], x[n - 1]}, sill[2] = {nmad_m * nmad_m, nmad_m * nmad_m};
     const SdmReportItem to = sdm_report_section(r, NULL, "Semivariogram", SDM_PAGE_ALIGNMENT, SDM_STYLE_HALF);
     sdm_report_plot(to, "semivariogram",
                     &(SdmPlot){.x_label = "distance (m)",
@@ -300,9 +249,9 @@ static void add_variogram(SdmReport *r, const SdmComparison *w)
                                .log_x = true,
                                .height = 270,
                                .count = 3,
-                               .series = {{SDM_SERIES_POINTS, "after", x, x + SDM_PLOTTED_LAGS, n, NULL},
-                                          {SDM_SERIES_LINE, "after", x, x + SDM_PLOTTED_LAGS, n, "aligned"},
-                                          {SDM_SERIES_LINE, "p", sill, sill + 2, 2, "square of the NMAD"}}});
+                               .series = {{SDM_SERIES_POINTS, "after", x, y, n, NULL},
+                                          {SDM_SERIES_LINE, "after", x, y, n, "aligned"},
+                                          {SDM_SERIES_LINE, "p", ends, sill, 2, "square of the NMAD"}}});
     sdm_report_note(to, "Robust, by the estimator of Dowd (1984): half the squared NMAD of the differences "
                         "of two errors that far apart.");
     for (int k = 0; k < SDM_LAGS; k++) {
@@ -330,7 +279,6 @@ SdmStatus sdm_compare_page_write(const SdmComparison *w)
 {
     SDM_CLOSED_BY(sdm_report_close) SdmReport r;
     SDM_CLOSED_BY(sdm_text_close) SdmText html = {.ctx = w->ctx};
-    SDM_CLOSED_BY(sdm_png_close) SdmPng before = {0}, after = {0};
     char path[SDM_PATH_SIZE];
     sdm_report_open(w->ctx, &r);
     sdm_report_title(&r, w->opt->output, "%s against %s · stereodem %s",
@@ -338,12 +286,16 @@ SdmStatus sdm_compare_page_write(const SdmComparison *w)
                      SDM_VERSION);
     add_summary(&r, w->out);
     for (int k = 0; k < 2; k++) {
-        PASS(add_map(&r, w, k, k ? &after : &before));
-        add_histogram(&r, w->page, k, k ? &w->out->aligned : &w->out->raw);
+        PASS(add_map(&r, w, k));
+        add_histogram(&r, &w->page, k, k ? &w->out->aligned : &w->out->raw);
     }
     add_aspect(&r, w);
     add_variogram(&r, w);
-    add_bands(&r, w->out);
+    add_ranges(&r, "Differences by slope", "slope of the reference (degrees)", w->out->slope,
+               SDM_COMPARE_SLOPES, 5.0);
+    add_ranges(&r, "Differences by height", "height of the reference (m)", w->out->band, SDM_COMPARE_BANDS,
+               0.5 * (w->out->band[1].hi - w->out->band[1].lo));
+    add_ranges(&r, "Differences by class", "value of --class", w->out->class, SDM_COMPARE_CLASSES, 0.0);
     SdmReportItem to = sdm_report_section(&r, NULL, "Differences in metres", SDM_PAGE_TIME, SDM_STYLE_WIDE);
     sdm_report_row(to, "\tn\tbias\tmedian\tstd\tNMAD\tRMSE\tLE90\t99 %%\tover 30 m");
     sdm_compare_each(w->out, add_row, &to);

@@ -23,6 +23,19 @@ enum { /* the caller's bits of the mask */
        SDM_CELL_LAND = 1 << SDM_CELL_CLASS_SHIFT
 };
 
+enum { SDM_ASPECTS = 36, SDM_DIFFERENCE_BARS = 60, SDM_PLOTTED_LAGS = 21 };
+
+/* Differences before (0) and after (1) the alignment, as the page of -o shows them. */
+typedef struct SdmComparePage {
+    struct {
+        SdmMeanMap map;
+        double bar[SDM_DIFFERENCE_BARS], low_m, high_m; /* histogram of what counts */
+        double aspect_m[SDM_ASPECTS]; /* median of the differences less their median, by the tangent of the
+                                       * slope; NaN: too few */
+    } view[2];
+    SdmErrorLag lag[SDM_PLOTTED_LAGS];
+} SdmComparePage;
+
 typedef struct SdmComparison {
     SdmContext *ctx;
     const SdmCompareOptions *opt;
@@ -31,15 +44,15 @@ typedef struct SdmComparison {
     SdmRasterGrid grid;
     SdmRasterGrid own; /* of the reference's own cells, with g.own_cells */
     SdmCoregGrid g;
-    bool tilts;                  /* --model tilt */
-    uint8_t *class;              /* rows x cols: value of --class; NULL without it */
-    struct SdmComparePage *page; /* of -o; NULL without it */
+    bool tilts;          /* --model tilt */
+    uint8_t *class;      /* rows x cols: value of --class; NULL without it */
+    SdmComparePage page; /* with -o alone */
     SdmCompareResult *out;
 } SdmComparison;
 
 /* ---- compare_cells.c ---- */
 
-/* Allocate the arrays of g for w->grid within --memory, and load the DEM. */
+/* Allocate the arrays of g for w->grid within --memory and the page's maps, and load the DEM. */
 SdmStatus sdm_compare_open_grid(SdmComparison *w);
 /* Mask of the cells from --class, --within, --mask and --exclude: class bits, and SDM_COREG_STABLE for those
  * that count. */
@@ -56,6 +69,8 @@ typedef struct SdmResiduals {
     const void *of;
 } SdmResiduals;
 
+/* Slope of the line of the DEM's heights over those of the reference; stays where they do not go together. */
+void sdm_compare_height_ratio(const SdmResiduals *r, double *ratio);
 /* Those of the cells; scratch is overwritten, and the spline. */
 SdmResiduals sdm_compare_cell_residuals(SdmComparison *w);
 /* Number of the bin of a residual, 0 .. bins - 1; -1: none. */
@@ -64,21 +79,18 @@ int sdm_compare_class_bin(const SdmResiduals *r, int64_t at);
 /* Statistics of the residuals of each bin, at most SDM_COMPARE_CLASSES; middle_m not NULL: of what exceeds
  * it, by the tangent of the slope. */
 void sdm_compare_stats_by(const SdmResiduals *r, SdmCompareBin *bin_of, int bins, const double *middle_m,
-                          SdmErrorStats *out);
+                          SdmCompareRange *out);
 /* Statistics by slope and by height of the ground; limits of the heights from n of them in r->value. */
 void sdm_compare_stats_by_ground(const SdmResiduals *r, int64_t n, SdmCompareResult *out);
-/* Slope of the line of the DEM's heights over those of the reference; stays where they do not go together. */
-void sdm_compare_height_ratio(const SdmResiduals *r, double *ratio);
 
 /* Steps that differ between cells and points when shift and model are found. */
 typedef struct SdmCompareSteps {
     void *of;
     SdmStatus (*find_shift)(void *of); /* -> out->move */
-    void (*take_samples)(void *of, const SdmTilt *taken_out,
-                         SdmTiltSamples *out); /* residuals, the plane left in */
-    SdmStatus (*dem_changed)(
-        void *of);  /* the plane was taken out of the DEM's heights; NULL: nothing to do */
-    size_t samples; /* at most */
+    /* Residuals, the plane left in. */
+    void (*take_samples)(void *of, const SdmTilt *taken_out, SdmTiltSamples *out);
+    SdmStatus (*dem_changed)(void *of); /* the plane was taken out of its heights; NULL: nothing to do */
+    size_t samples;                     /* at most */
 } SdmCompareSteps;
 /* The shift and, with --model tilt, the plane of the residuals, in turn until the shift stays. */
 SdmStatus sdm_compare_align(SdmComparison *w, const SdmCompareSteps *steps);
@@ -98,23 +110,8 @@ SdmStatus sdm_compare_points(SdmComparison *w);
 
 /* ---- compare_report.c: the page NAME.html ---- */
 
-enum { SDM_ASPECTS = 36, SDM_DIFFERENCE_BARS = 60, SDM_PLOTTED_LAGS = 21 };
-
-/* Differences before (0) or after (1) the alignment. */
-typedef struct SdmComparePage {
-    struct {
-        SdmMeanMap map;
-        double bar[SDM_DIFFERENCE_BARS], low_m, high_m; /* histogram of what counts */
-        double aspect_m[SDM_ASPECTS]; /* median of the differences less their median, by the tangent of the
-                                       * slope; NaN: too few */
-    } view[2];
-    SdmErrorLag lag[SDM_PLOTTED_LAGS]; /* pairs and semivariance alone */
-} SdmComparePage;
-
-SdmStatus sdm_compare_page_open(SdmComparison *w);
-void sdm_compare_page_close(SdmComparePage **page);
-/* Histogram of the residuals, whose figures are known, and their medians by aspect; page NULL: nothing. */
-void sdm_compare_page_add(SdmComparePage *page, int view, const SdmResiduals *r, const SdmErrorStats *stats);
+/* Histogram of the residuals, whose figures are known, and their medians by aspect; without -o nothing. */
+void sdm_compare_page_add(const SdmResiduals *r, int view, const SdmErrorStats *stats);
 /* Distances of the semivariogram: those that are printed, and others between. */
 double sdm_plotted_lag_m(int k);
 

@@ -25,63 +25,58 @@ static void set_areas(float *mean, int64_t n, SdmErrorLag *out)
     out->area_error_m = n < MIN_AREAS ? (double)NAN : sdm_nmad_f32(mean, n, NULL);
 }
 
-/* Pairs along the even rows and along the even columns -> differences. */
-static int64_t grid_pairs(const float *r, int64_t cols, int64_t rows, int64_t across, int64_t down,
-                          float *out)
+/* Pairs along the even rows and along the even columns -> differences in scratch. */
+static int64_t grid_pairs(const SdmCoregGrid *g, int64_t across, int64_t down)
 {
     int64_t n = 0;
-    for (int64_t j = 0; j < rows; j++)
+    const int64_t cols = g->cols;
+    for (int64_t j = 0; j < g->rows; j++)
         for (int64_t i = 0; i < cols; i++) {
-            const float *const at = r + j * cols + i;
+            const float *const at = g->residual_m + j * cols + i;
             if (isnan(*at))
                 continue;
             const bool right = j % 2 == 0 && i + across < cols && !isnan(at[across]);
-            const bool below = i % 2 == 0 && j + down < rows && !isnan(at[down * cols]);
+            const bool below = i % 2 == 0 && j + down < g->rows && !isnan(at[down * cols]);
             if (right && !(below && (i / 2 + j / 2) % 2)) /* at most one pair for each cell */
-                out[n++] = at[across] - *at;
+                g->scratch[n++] = at[across] - *at;
             else if (below)
-                out[n++] = at[down * cols] - *at;
+                g->scratch[n++] = at[down * cols] - *at;
         }
     return n;
 }
 
-/* Means over squares of w x h cells. */
-static int64_t grid_areas(const float *r, int64_t cols, int64_t rows, int64_t w, int64_t h, float *out)
+/* Means over squares of w x h cells -> scratch. */
+static int64_t grid_areas(const SdmCoregGrid *g, int64_t w, int64_t h)
 {
     int64_t n = 0;
-    for (int64_t top = 0; top + h <= rows; top += h)
-        for (int64_t left = 0; left + w <= cols; left += w) {
+    for (int64_t top = 0; top + h <= g->rows; top += h)
+        for (int64_t left = 0; left + w <= g->cols; left += w) {
             double sum = 0.0;
             int64_t met = 0;
             for (int64_t k = 0; k < w * h; k++) {
-                const float v = r[(top + k / w) * cols + left + k % w];
+                const float v = g->residual_m[(top + k / w) * g->cols + left + k % w];
                 sum += isnan(v) ? 0.0 : (double)v;
                 met += !isnan(v);
             }
             if (2 * met >= w * h)
-                out[n++] = (float)(sum / (double)met);
+                g->scratch[n++] = (float)(sum / (double)met);
         }
     return n;
 }
 
-void sdm_error_pairs_grid(const float *residual_m, int64_t cols, int64_t rows, double dx_m, double dy_m,
-                          float *scratch, SdmErrorLag *out)
+SdmErrorLag sdm_error_lag_grid(const SdmCoregGrid *g, double lag_m)
 {
-    const double lag_m = out->lag_m, across = round(lag_m / dx_m), down = round(lag_m / dy_m);
-    *out = (SdmErrorLag){.lag_m = lag_m, .semivariance_m2 = NAN, .area_error_m = NAN};
-    if (!(across >= 1.0) || !(down >= 1.0) || !(across < (double)cols || down < (double)rows))
-        return;
-    const int64_t w = (int64_t)fmin(across, (double)cols), h = (int64_t)fmin(down, (double)rows);
-    set_pairs(scratch, grid_pairs(residual_m, cols, rows, w, h, scratch), out);
-}
-
-void sdm_error_lag_grid(const float *residual_m, int64_t cols, int64_t rows, double dx_m, double dy_m,
-                        float *scratch, SdmErrorLag *out)
-{
-    const double across = round(out->lag_m / dx_m), down = round(out->lag_m / dy_m);
-    sdm_error_pairs_grid(residual_m, cols, rows, dx_m, dy_m, scratch, out);
-    if (across >= 1.0 && down >= 1.0 && across <= (double)cols && down <= (double)rows)
-        set_areas(scratch, grid_areas(residual_m, cols, rows, (int64_t)across, (int64_t)down, scratch), out);
+    SdmErrorLag out = {.lag_m = lag_m, .semivariance_m2 = NAN, .area_error_m = NAN};
+    const double across = round(lag_m / g->dx_m), down = round(lag_m / g->dy_m), cols = (double)g->cols,
+                 rows = (double)g->rows;
+    const int64_t w = (int64_t)fmin(across, cols), h = (int64_t)fmin(down, rows);
+    if (!(across >= 1.0) || !(down >= 1.0))
+        return out;
+    if (across < cols || down < rows)
+        set_pairs(g->scratch, grid_pairs(g, w, h), &out);
+    if (across <= cols && down <= rows)
+        set_areas(g->scratch, grid_areas(g, w, h), &out);
+    return out;
 }
 
 /* ---- points ---- */
@@ -131,11 +126,10 @@ static int64_t point_pairs(const float *residual_m, const double *x_m, const dou
 }
 
 SdmStatus sdm_error_lag_points(SdmContext *ctx, const float *residual_m, const double *x_m, const double *y_m,
-                               int64_t n, SdmErrorLag *out)
+                               int64_t n, double lag_m, SdmErrorLag *out)
 {
     SDM_OWNED PointInSquare *square = NULL;
     SDM_OWNED float *value = NULL;
-    const double lag_m = out->lag_m;
     *out = (SdmErrorLag){.lag_m = lag_m, .semivariance_m2 = NAN, .area_error_m = NAN};
     PASS(sdm_alloc(ctx, &square, (size_t)n + 1, sizeof *square, "points by area"));
     PASS(sdm_alloc(ctx, &value, (size_t)(n > MAX_PAIRS ? n : MAX_PAIRS), sizeof *value, "pairs of points"));

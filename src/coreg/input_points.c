@@ -262,16 +262,12 @@ SdmStatus sdm_input_points_open(SdmContext *ctx, const char *path, const SdmInpu
                                 SdmInputRaster *raster, SdmInputPoints *out)
 {
     Reading r = {.ctx = ctx, .path = path, .out = out};
-    SDM_OWNED char *name = NULL;
     *out = (SdmInputPoints){.count = 0};
     *raster = (SdmInputRaster){.path = path, .role = "reference", .datum.vertical = SDM_VERTICAL_UNKNOWN};
     CPLErrorReset();
     const char *const dot = strrchr(path, '.');
-    if (dot && strcasecmp(dot, ".txt") == 0) {
-        PASS(sdm_alloc(ctx, &name, strlen(path) + 5, 1, "name of the reference"));
-        snprintf(name, strlen(path) + 5, "CSV:%s", path);
-    }
-    raster->file = sdm_open_file(name ? name : path, GDAL_OF_VECTOR | GDAL_OF_VERBOSE_ERROR);
+    const char *const name = dot && strcasecmp(dot, ".txt") == 0 ? CPLSPrintf("CSV:%s", path) : path;
+    raster->file = sdm_open_file(name, GDAL_OF_VECTOR | GDAL_OF_VERBOSE_ERROR);
     OGRLayerH const layer = raster->file ? GDALDatasetGetLayer(raster->file, 0) : NULL;
     if (!layer)
         return sdm_fail(

@@ -435,43 +435,46 @@ static SdmStatus refuse_zip(SdmContext *ctx, const char *path, const char *side)
         path, side, inside, *member ? member : "NAME.tif");
 }
 
-static SdmStatus open_by_content(SdmContext *ctx, const char *given_left, const char *given_right,
-                                 SdmScene *scene)
+/* Two images of a pair, by their kinds. */
+static SdmStatus open_images(SdmContext *ctx, const char *const path[2], const Content content[2],
+                             SdmScene *scene)
 {
-    SDM_QUIET;
-    Content content[2];
-    char name[2][1024];
-    const char *const left = given_right ? name[0] : given_left, *const right = given_right ? name[1] : NULL;
-    if (right)
-        PASS(sdm_product_find(ctx, given_left, name[0], sizeof name[0]));
-    PASS(detect_content(ctx, left, &content[0]));
-    if (right) {
-        PASS(sdm_product_find(ctx, given_right, name[1], sizeof name[1]));
-        PASS(detect_content(ctx, right, &content[1]));
-    }
-    for (int k = 0; k < (right ? 2 : 1); ++k)
-        PASS(check_wrapping(ctx, content[k], k ? right : left));
-    for (int k = 0; right && k < 2; ++k)
+    static const char *const side[2] = {"left", "right"};
+    for (int k = 0; k < 2; ++k)
         if (content[k] == CONTENT_ZIP)
-            PASS(refuse_zip(ctx, k ? right : left, k ? "right" : "left"));
+            PASS(refuse_zip(ctx, path[k], side[k]));
         else if (content[k] != CONTENT_OTHER)
             return sdm_fail(ctx, SDM_ERR_USAGE,
                             "%s: is %s, expected the %s image of a pair; an ASTER scene holds both views, "
                             "give it alone",
-                            k ? right : left, content_name[content[k]], k ? "right" : "left");
-    if (right && isnan(scene->options->base_height))
-        PASS(check_telescopes(ctx, (const char *const[2]){left, right}));
-    if (!right)
-        PASS(content[0] == CONTENT_OTHER ? refuse_single(ctx, left)
-                                         : open_aster(ctx, content[0], left, scene));
-    else
-        PASS(strcmp(left, right) == 0 ? sdm_fail(ctx, SDM_ERR_USAGE,
-                                                 "%s: given as left and right image; give two different "
-                                                 "images",
-                                                 left)
-                                      : sdm_pair_open(ctx, left, right, scene));
-    if (right)
-        PASS(bin_finer_view(ctx, scene));
+                            path[k], content_name[content[k]], side[k]);
+    if (isnan(scene->options->base_height))
+        PASS(check_telescopes(ctx, path));
+    if (strcmp(path[0], path[1]) == 0)
+        return sdm_fail(ctx, SDM_ERR_USAGE, "%s: given as left and right image; give two different images",
+                        path[0]);
+    PASS(sdm_pair_open(ctx, path[0], path[1], scene));
+    return bin_finer_view(ctx, scene);
+}
+
+/* right: NULL, or of a pair. */
+static SdmStatus open_by_content(SdmContext *ctx, const char *left, const char *right, SdmScene *scene)
+{
+    SDM_QUIET;
+    Content content[2];
+    char name[2][1024];
+    const char *path[2] = {left, right};
+    for (int k = 0; k < 2 && path[k]; ++k) {
+        if (right)
+            PASS(sdm_product_find(ctx, path[k], name[k], sizeof name[k]));
+        path[k] = right ? name[k] : left;
+        PASS(detect_content(ctx, path[k], &content[k]));
+    }
+    for (int k = 0; k < 2 && path[k]; ++k)
+        PASS(check_wrapping(ctx, content[k], path[k]));
+    PASS(right                         ? open_images(ctx, path, content, scene)
+         : content[0] == CONTENT_OTHER ? refuse_single(ctx, left)
+                                       : open_aster(ctx, content[0], left, scene));
     const char *const masks[2] = {scene->options->mask_left, scene->options->mask_right};
     for (int k = 0; k < 2; ++k)
         if (masks[k])

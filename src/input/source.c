@@ -255,28 +255,20 @@ SdmStatus sdm_check_packed(SdmContext *ctx, const char *path)
 SdmStatus sdm_scene_add_file(SdmContext *ctx, SdmScene *scene, const char *path)
 {
     VSIStatBufL at;
-    SdmInputFile *grown = NULL;
+    SdmInputFile *grown = NULL, file;
     for (int i = 0; i < scene->file_count; ++i)
         if (strcmp(scene->files[i].path, path) == 0)
             return SDM_OK;
     if (VSIStatL(path, &at) != 0)
         return SDM_OK; /* a subdataset or the like: its container is in the list */
-    SdmStatus st = sdm_alloc(ctx, &grown, (size_t)scene->file_count + 1, sizeof *grown, "list of inputs");
-    if (st != SDM_OK)
-        return st;
-    SdmInputFile *const file = &grown[scene->file_count];
-    st = sdm_format(ctx, file->path, sizeof file->path, "%s", path);
-    if (st != SDM_OK) {
-        sdm_free(&grown);
-        return st;
-    }
-    file->size_bytes = (int64_t)at.st_size;
-    file->mtime_s = (int64_t)at.st_mtime;
+    file = (SdmInputFile){.size_bytes = (int64_t)at.st_size, .mtime_s = (int64_t)at.st_mtime};
+    PASS(sdm_format(ctx, file.path, sizeof file.path, "%s", path));
+    PASS(sdm_alloc(ctx, &grown, (size_t)scene->file_count + 1, sizeof *grown, "list of inputs"));
     if (scene->file_count)
         memcpy(grown, scene->files, (size_t)scene->file_count * sizeof *grown);
     sdm_free(&scene->files);
     scene->files = grown;
-    scene->file_count++;
+    scene->files[scene->file_count++] = file;
     return SDM_OK;
 }
 
@@ -293,14 +285,6 @@ static bool take_digits(const char *text, int want, char *out)
     return n == want;
 }
 
-static int number_of(const char *digits, int count)
-{
-    int v = 0;
-    for (int i = 0; i < count; ++i)
-        v = 10 * v + digits[i] - '0';
-    return v;
-}
-
 bool sdm_time_read(const char *date, const char *time, char time_utc[32])
 {
     static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
@@ -308,12 +292,12 @@ bool sdm_time_read(const char *date, const char *time, char time_utc[32])
     time_utc[0] = '\0';
     if (!take_digits(date, 8, d) || !take_digits(time, 6, d + 8))
         return false;
-    const int year = number_of(d, 4), month = number_of(d + 4, 2), day = number_of(d + 6, 2);
+    int year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0;
+    (void)sscanf(d, "%4d%2d%2d%2d%2d%2d", &year, &month, &day, &hour, &minute, &second);
     const bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
     if (year < 1850 || year > 2200 || month < 1 || month > 12 || day < 1 ||
-        day > days[month - 1] + (month == 2 && leap) ||
-        /* 60: a leap second */
-        number_of(d + 8, 2) > 23 || number_of(d + 10, 2) > 59 || number_of(d + 12, 2) > 60)
+        day > days[month - 1] + (month == 2 && leap) || hour > 23 || minute > 59 ||
+        second > 60) /* a leap second */
         return false;
     snprintf(time_utc, 32, "%.4s-%.2s-%.2sT%.2s:%.2s:%.2sZ", d, d + 4, d + 6, d + 8, d + 10, d + 12);
     return true;

@@ -54,15 +54,14 @@ static void put_value(SdmReportItem to, const char *key, const SdmOptionSpec *sp
 {
     char shown[VALUE];
     const char *const *pair = (const char *const *)(const void *)((const char *)opt + spec->offset);
-    if (spec->type != SDM_OPT_KEY_VALUES) {
+    if (spec->type != SDM_OPT_KEY_VALUES)
         sdm_report_text(to, key, value);
-        return;
-    }
-    for (const SdmReportItem list = sdm_report_list(to, key); *pair; pair++) {
-        snprintf(shown, sizeof shown, "%s", *pair);
-        sdm_hide_secrets(shown, true);
-        sdm_report_text(list, NULL, shown);
-    }
+    else
+        for (const SdmReportItem list = sdm_report_list(to, key); *pair; pair++) {
+            snprintf(shown, sizeof shown, "%s", *pair);
+            sdm_hide_secrets(shown, true);
+            sdm_report_text(list, NULL, shown);
+        }
 }
 
 SdmReportItem sdm_report_options(SdmReport *r, const SdmOptions *opt, unsigned command,
@@ -80,9 +79,7 @@ SdmReportItem sdm_report_options(SdmReport *r, const SdmOptions *opt, unsigned c
         for (const SdmOptionSpec *s = sdm_option_table; s->name; s++) {
             if (!(s->commands & command))
                 continue;
-            snprintf(key, sizeof key, "%s", s->name + strspn(s->name, "-"));
-            for (char *c = key; *c; c++)
-                *c = *c == '-' ? '_' : *c;
+            sdm_option_plain_name(s, key, sizeof key);
             const bool given = sdm_option_show_other(s, opt, &usual, value, sizeof value);
             const char *const meant = effective(r, s, opt, found, value);
             if (!folded) {
@@ -215,16 +212,14 @@ SdmReportItem sdm_report_heights(SdmReport *r, const SdmProduct *p)
 {
     static const int percent[] = {1, 5, 25, 50, 75, 95, 99};
     const SdmDemStats *const s = &p->stats;
-    char name[24];
     const SdmReportItem to = sdm_report_section(r, "height_m", "Heights", SDM_PAGE_HEIGHTS, SDM_STYLE_HALF);
     SDM_REPORT(to, SDM_FIELD("min", s->valid ? (double)s->low * s->step_m : NAN),
                SDM_FIELD("max", s->valid ? (double)s->high * s->step_m : NAN),
                SDM_FIELD("mean", sdm_dem_stats_mean_m(s)), SDM_FIELD("std", sdm_dem_stats_std_m(s)),
                SDM_FIELD("median", sdm_dem_stats_quantile_m(s, 0.5)));
-    for (int i = 0; i < 7; i++) {
-        snprintf(name, sizeof name, "p%02d", percent[i]);
-        sdm_report_number(to, name, sdm_dem_stats_quantile_m(s, percent[i] / 100.0));
-    }
+    for (int i = 0; i < 7; i++)
+        sdm_report_number(to, sdm_report_printf(r, "p%02d", percent[i]),
+                          sdm_dem_stats_quantile_m(s, percent[i] / 100.0));
     if (p->band[SDM_MAP_ERROR].map.sum)
         sdm_report_number(to, "predicted_error_median", sdm_product_error_m(p));
     add_histogram(r, to, s);
@@ -235,7 +230,7 @@ SdmReportItem sdm_report_doubts(SdmReport *r, const char *text, size_t pitch, in
 {
     const SdmReportItem to = sdm_report_section(
         r, "trust", "This DEM is doubtful", count > 0 ? SDM_PAGE_WARNINGS : SDM_PAGE_NONE, SDM_STYLE_ALERT);
-    sdm_report_flag(to, "doubtful", count > 0);
+    SDM_REPORT(to, SDM_FIELD("doubtful", (bool)(count > 0)));
     const SdmReportItem list = sdm_report_list(to, "warnings");
     for (int i = 0; i < count; i++) {
         sdm_report_text(list, NULL, text + (size_t)i * pitch);

@@ -28,23 +28,13 @@ static bool is_optional(int i)
            i == SDM_FILE_TREND_STYLE || i == SDM_FILE_LAS || i == SDM_FILE_LAZ;
 }
 
-/* Is it a point cloud that this program wrote?  Its header says so (LAS 1.4, generating software). */
-static bool is_own_cloud(const char *path)
-{
-    enum { SOFTWARE = 58 };
-    static const char own[] = "stereodem ";
-    char head[SOFTWARE + sizeof own] = "";
-    FILE *const f = fopen(path, "rb");
-    const bool read = f && fread(head, 1, sizeof head - 1, f) == sizeof head - 1;
-    if (f)
-        fclose(f);
-    return read && strcmp(head + SOFTWARE, own) == 0;
-}
-
-/* Another point cloud of that name is the user's: it is touched where one was asked for alone. */
+/* A point cloud of that name that this program did not write, as its header says (LAS 1.4, generating
+ * software), is the user's: it is touched where one was asked for alone. */
 static bool is_left(const SdmOutputFiles *files, int i)
 {
-    return (i == SDM_FILE_LAS || i == SDM_FILE_LAZ) && !files->made[i] && !is_own_cloud(files->path[i]);
+    enum { SOFTWARE = 58 };
+    return (i == SDM_FILE_LAS || i == SDM_FILE_LAZ) && !files->made[i] &&
+           !sdm_file_holds(files->path[i], SOFTWARE, "stereodem ");
 }
 
 SdmStatus sdm_output_files_name(SdmContext *ctx, const char *output, SdmOutputFiles *files)

@@ -64,12 +64,15 @@ static_assert(sizeof(Header) == 375 && sizeof(Record) == 54 && sizeof(Extra) == 
 
 /* ---- header ---- */
 
+enum { HEIGHT, GREY, SCORE, ERROR, BANDS };
+
 typedef struct Cloud {
     const SdmProduct *p;
     FILE *file;
-    GDALRasterBandH height, grey, value[2]; /* value: score, error; all but height may be NULL */
-    char *wkt;                              /* CPLFree() */
-    double range[3][2];                     /* of the places so far */
+    GDALRasterBandH band[BANDS]; /* all but HEIGHT may be NULL */
+    float *row;                  /* BANDS x cols: samples of a row */
+    char *wkt;                   /* CPLFree() */
+    double range[3][2];          /* of the places so far */
 } Cloud;
 
 /* x and y count from the corner of the grid: in millimetres where these hit the middles of cells. */
@@ -99,7 +102,7 @@ static void put_head(const Cloud *c)
 {
     enum { WKT = 1 << 4 };
     const SdmGrid *const g = &c->p->grid;
-    const size_t extras = (size_t)(c->value[0] != NULL) + (size_t)(c->value[1] != NULL),
+    const size_t extras = (size_t)(c->band[SCORE] != NULL) + (size_t)(c->band[ERROR] != NULL),
                  length = strlen(c->wkt) + 1;
     const uint64_t count = (uint64_t)c->p->stats.valid;
     const Record crs = {.user = "LASF_Projection", .id = 2112, .size = (uint16_t)length, .words = "CRS"},
@@ -135,19 +138,14 @@ static void put_head(const Cloud *c)
     put(c, c->wkt, length);
     if (extras)
         put(c, &more, sizeof more);
-    if (c->value[0])
+    if (c->band[SCORE])
         put_extra(c, "score", SDM_SCORE_STEP, "correlation of the match");
-    if (c->value[1])
+    if (c->band[ERROR])
         put_extra(c, "predicted_error", sdm_qa_scale(SDM_BAND_ERROR, c->p->metres_step),
                   "standard error of height, m");
 }
 
 /* ---- points ---- */
-
-typedef struct Row {
-    float *height_m, *grey;
-    uint16_t *value[2];
-} Row;
 
 /* LAS 1.4: "always normalized to a 16 bit, unsigned value", of 8 bits 256 times the grey value; of floats the
  * range of the image is. */
@@ -162,19 +160,20 @@ static uint16_t intensity(const SdmDemStats *s, GDALDataType type, float grey)
     return (uint16_t)fmin(fmax(value + 0.5, 0.0), 65535.0);
 }
 
-static void put_points(Cloud *c, int row, const Row *r)
+static void put_points(Cloud *c, int row)
 {
     const SdmGrid *const g = &c->p->grid;
     const double scale = scale_of(g), half = 0.5 * g->spacing / scale, step_m = c->p->stats.step_m;
-    const GDALDataType type = c->grey ? GDALGetRasterDataType(c->grey) : GDT_Unknown;
+    const GDALDataType type = c->band[GREY] ? GDALGetRasterDataType(c->band[GREY]) : GDT_Unknown;
     for (int64_t i = 0; i < g->cols; i++) {
-        if (r->height_m[i] == SDM_NODATA)
+        if (c->row[i] == SDM_NODATA)
             continue;
-        const Point point = {.at = {(int32_t)lround((double)(2 * i + 1) * half),
-                                    (int32_t)-lround((double)(2 * row + 1) * half),
-                                    (int32_t)lround((double)r->height_m[i] / step_m)},
-                             .intensity = c->grey ? intensity(&c->p->stats, type, r->grey[i]) : 0,
-                             .returns = 1 | 1 << 4}; /* the first of one */
+        const Point point = {
+            .at = {(int32_t)lround((double)(2 * i + 1) * half),
+                   (int32_t)-lround((double)(2 * row + 1) * half),
+                   (int32_t)lround((double)c->row[i] / step_m)},
+            .intensity = c->band[GREY] ? intensity(&c->p->stats, type, c->row[GREY * g->cols + i]) : 0,
+            .returns = 1 | 1 << 4}; /* the first of one */
         const double place[3] = {g->x0 + point.at[0] * scale, g->y0 + point.at[1] * scale,
                                  point.at[2] * step_m};
         for (int k = 0; k < 3; k++) {
@@ -182,9 +181,10 @@ static void put_points(Cloud *c, int row, const Row *r)
             c->range[k][1] = fmin(c->range[k][1], place[k]);
         }
         put(c, &point, sizeof point);
-        for (int k = 0; k < 2; k++)
-            if (c->value[k])
-                put(c, &r->value[k][i], sizeof(uint16_t));
+        for (int k = SCORE; k < BANDS; k++) {
+            const uint16_t value = (uint16_t)c->row[k * g->cols + i];
+            put(c, &value, c->band[k] ? sizeof value : 0);
+        }
     }
 }
 
@@ -206,30 +206,18 @@ static char *crs_of(GDALDatasetH dem)
     return wkt ? wkt : CPLStrdup("");
 }
 
-static bool read_row(GDALRasterBandH band, int row, int cols, GDALDataType type, void *out)
-{
-    return !band || GDALRasterIO(band, GF_Read, 0, row, cols, 1, out, cols, 1, type, 0, 0) == CE_None;
-}
-
 /* The rows, then the head once more, which tells their range. */
 static SdmStatus put_rows(SdmContext *ctx, Cloud *c, const char *path)
 {
-    SDM_OWNED float *height_m = NULL, *grey = NULL;
-    SDM_OWNED uint16_t *score = NULL, *error = NULL;
     const int cols = (int)c->p->grid.cols;
-    const size_t n = (size_t)cols;
-    PASS(SDM_ALLOC_RAW(ctx, "rows of points", SDM_ARRAY(height_m, n), SDM_ARRAY(grey, n), SDM_ARRAY(score, n),
-                       SDM_ARRAY(error, n)));
-    const Row r = {height_m, grey, {score, error}};
     put_head(c);
     for (int row = 0; row < (int)c->p->grid.rows; row++) {
         PASS(sdm_check_stop(ctx));
-        if (!read_row(c->height, row, cols, GDT_Float32, height_m) ||
-            !read_row(c->grey, row, cols, GDT_Float32, grey) ||
-            !read_row(c->value[0], row, cols, GDT_UInt16, score) ||
-            !read_row(c->value[1], row, cols, GDT_UInt16, error))
-            return sdm_fail_write(ctx, path, CPLGetLastErrorMsg());
-        put_points(c, row, &r);
+        for (int k = 0; k < BANDS; k++)
+            if (c->band[k] && GDALRasterIO(c->band[k], GF_Read, 0, row, cols, 1, c->row + (ptrdiff_t)k * cols,
+                                           cols, 1, GDT_Float32, 0, 0) != CE_None)
+                return sdm_fail_write(ctx, path, CPLGetLastErrorMsg());
+        put_points(c, row);
     }
     if (fseek(c->file, 0, SEEK_SET) == 0)
         put_head(c);
@@ -238,11 +226,14 @@ static SdmStatus put_rows(SdmContext *ctx, Cloud *c, const char *path)
 
 static SdmStatus write_las(SdmContext *ctx, const SdmProduct *p, const char *path)
 {
+    SDM_OWNED float *row = NULL;
+    PASS(sdm_alloc(ctx, &row, (size_t)p->grid.cols, BANDS * sizeof *row, "rows of points"));
     Cloud c = {.p = p,
                .file = fopen(path, "wb"),
-               .height = GDALGetRasterBand(p->raster[SDM_FILE_DEM].dataset, 1),
-               .grey = p->request.ortho ? GDALGetRasterBand(p->raster[SDM_FILE_ORTHO].dataset, 1) : NULL,
-               .value = {sdm_product_qa_band(p, SDM_BAND_SCORE), sdm_product_qa_band(p, SDM_BAND_ERROR)},
+               .band = {GDALGetRasterBand(p->raster[SDM_FILE_DEM].dataset, 1),
+                        p->request.ortho ? GDALGetRasterBand(p->raster[SDM_FILE_ORTHO].dataset, 1) : NULL,
+                        sdm_product_qa_band(p, SDM_BAND_SCORE), sdm_product_qa_band(p, SDM_BAND_ERROR)},
+               .row = row,
                .range = {{-INFINITY, INFINITY}, {-INFINITY, INFINITY}, {-INFINITY, INFINITY}}};
     if (!c.file)
         return sdm_fail_write(ctx, path, strerror(errno));
@@ -318,44 +309,41 @@ static bool copy_points(SdmContext *ctx, const LasZip *z, void *reader, void *wr
     return good;
 }
 
-/* The reason of the last failure, of the writer or else of the reader. */
-static void read_reason(const LasZip *z, void *writer, void *reader, char why[256])
+/* Is all well?  Else keep the reason of the last failure, of the writer or else of the reader, which closing
+ * forgets. */
+static bool check(const LasZip *z, void *writer, void *reader, bool good, char why[256])
 {
     char *text = NULL;
+    if (good || *why)
+        return good;
     if (z->get_error(writer, &text) || !text || !*text)
         (void)z->get_error(reader, &text);
     snprintf(why, 256, "LASzip: %s", text && *text ? text : "no reason is told");
+    return false;
 }
 
 /* A .las -> a .laz of as many points. */
 static SdmStatus compress(SdmContext *ctx, const char *las, const char *laz, int64_t count)
 {
-    SdmStatus st = SDM_OK;
     LasZip z;
     void *reader = NULL, *writer = NULL, *header = NULL;
     int32_t compressed;
-    char why[256];
+    char why[256] = "";
     if (!open_laszip(&z) || z.create(&reader) || z.create(&writer))
         return sdm_fail(ctx, SDM_ERR_MEMORY, "%s: LASzip cannot be started", laz);
-    bool good = !z.open_reader(reader, las, &compressed) && !z.get_header_pointer(reader, &header) &&
-                !z.set_header(writer, header) && !z.preserve_generating_software(writer, 1) &&
-                !z.request_native_extension(writer, 1) && !z.open_writer(writer, laz, 1) &&
-                copy_points(ctx, &z, reader, writer, count);
-    if (!good) /* before it is closed, which forgets the reason */
-        read_reason(&z, writer, reader, why);
-    if (z.close_writer(writer) && good) {
-        good = false;
-        read_reason(&z, writer, reader, why);
-    }
+    bool good = check(&z, writer, reader,
+                      !z.open_reader(reader, las, &compressed) && !z.get_header_pointer(reader, &header) &&
+                          !z.set_header(writer, header) && !z.preserve_generating_software(writer, 1) &&
+                          !z.request_native_extension(writer, 1) && !z.open_writer(writer, laz, 1) &&
+                          copy_points(ctx, &z, reader, writer, count),
+                      why);
+    good = check(&z, writer, reader, !z.close_writer(writer) && good, why);
     (void)z.close_reader(reader);
     (void)z.destroy(reader);
     (void)z.destroy(writer);
     PASS(sdm_check_stop(ctx));
-    if (!good)
-        st = sdm_fail_write(ctx, laz, why);
-    else if (sdm_system_sync_path(laz) != 0)
-        st = sdm_fail_write(ctx, laz, strerror(errno));
-    return st;
+    return good && sdm_system_sync_path(laz) == 0 ? SDM_OK
+                                                  : sdm_fail_write(ctx, laz, good ? strerror(errno) : why);
 }
 
 SdmStatus sdm_point_cloud_write(SdmContext *ctx, const SdmProduct *p)

@@ -63,9 +63,7 @@ SdmStatus sdm_product_check(SdmContext *ctx, const SdmOptions *opt, const char *
 bool sdm_product_finished(SdmContext *ctx, const char *output, uint64_t job)
 {
     SDM_OWNED SdmOutputFiles *files = NULL;
-    const bool finished =
-        name_files(ctx, output, "none", &files) == SDM_OK && sdm_output_files_finished(files, job);
-    return finished;
+    return name_files(ctx, output, "none", &files) == SDM_OK && sdm_output_files_finished(files, job);
 }
 
 void sdm_product_tidy(SdmContext *ctx, const char *output, uint64_t job)
@@ -104,7 +102,6 @@ static char **metadata_of(const SdmProductRequest *r)
 /* Names, units and scales of the bands of a raster, and the names of the mask's bits. */
 static void describe_bands(const SdmProduct *p, int file)
 {
-    char key[16];
     GDALDatasetH raster = p->raster[file].dataset;
     for (int k = 0; k < sdm_product_bands(p, file); k++) {
         const SdmProductBand b = sdm_product_band(p, file, k);
@@ -122,12 +119,9 @@ static void describe_bands(const SdmProduct *p, int file)
     if (file != SDM_FILE_QA)
         return;
     GDALSetRasterNoDataValue(GDALGetRasterBand(raster, 1), SDM_QA_NODATA);
-    for (int b = 0; b < SDM_QA_BITS; b++) {
-        if (!(p->request.qa->bits >> b & 1U))
-            continue;
-        snprintf(key, sizeof key, "MASK_BIT_%d", b);
-        GDALSetMetadataItem(raster, key, sdm_qa_names[b], NULL);
-    }
+    for (int b = 0; b < SDM_QA_BITS; b++)
+        if (p->request.qa->bits >> b & 1U)
+            GDALSetMetadataItem(raster, CPLSPrintf("MASK_BIT_%d", b), sdm_qa_names[b], NULL);
 }
 
 static SdmRasterSpec spec_of(const SdmProduct *p, int file)
@@ -482,12 +476,9 @@ static SdmStatus read_maps(SdmContext *ctx, SdmProduct *p)
 SdmStatus sdm_product_complete(SdmContext *ctx, SdmProduct *p)
 {
     enum { JOBS = 6, WRITE_CACHE = 16 << 20 /* of tiles that are not read again */ };
-    static const int file[JOBS] = {-1,
-                                   SDM_FILE_QA,
-                                   SDM_FILE_DEM,
-                                   SDM_FILE_ORTHO,
-                                   SDM_FILE_CHANGE,
-                                   SDM_FILE_TREND}; /* -1: pictures, by one thread: first */
+    /* -1: pictures, by one thread: first */
+    static const int file[JOBS] = {
+        -1, SDM_FILE_QA, SDM_FILE_DEM, SDM_FILE_ORTHO, SDM_FILE_CHANGE, SDM_FILE_TREND};
     SdmStatus st = SDM_OK, job_st[JOBS] = {SDM_OK};
     SDM_STAGE(ctx, 9);
     const int64_t cells = p->grid.cols * p->grid.rows;
@@ -525,15 +516,11 @@ done:
 static SdmStatus write_file(SdmContext *ctx, const char *path, const void *data, size_t size)
 {
     FILE *const f = fopen(path, "wb");
-    if (!f)
-        return sdm_fail_write(ctx, path, strerror(errno));
-    bool bad = fwrite(data, 1, size, f) != size;
-    int why = errno;
-    if (fclose(f) && !bad) {
-        bad = true;
-        why = errno;
-    }
-    return bad ? sdm_fail_write(ctx, path, strerror(why)) : SDM_OK;
+    const bool whole = f && fwrite(data, 1, size, f) == size;
+    const int why = errno;
+    if (f && fclose(f) == 0 && whole)
+        return SDM_OK;
+    return sdm_fail_write(ctx, path, strerror(whole ? errno : why));
 }
 
 /* The text of a companion: the reports, styles of QGIS, the reasons with their words, the entry for

@@ -1,13 +1,13 @@
 /* Figures of a DEM -> the report: a JSON object, and a page after the template report.html. */
 // SPDX-License-Identifier: Apache-2.0
 #include "product/report.h"
+#include "core/options.h"
 #include "core/path.h"
 #include "core/secrets.h"
 
 #include <assert.h>
 #include <cJSON.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- plots: inline SVG ---- */
@@ -37,21 +37,17 @@ double sdm_round_up(double x)
     return x <= unit ? unit : x <= 2.0 * unit ? 2.0 * unit : x <= 5.0 * unit ? 5.0 * unit : 10.0 * unit;
 }
 
-static void draw_tick(SdmText *t, const Box *b, double x)
-{
-    sdm_text_add(t, "<text class='t' x='%.1f' y='%.1f' text-anchor='middle'>%.6g</text>", at_x(b, x),
-                 b->bottom + 18.0, x);
-}
-
 static void draw_axes(SdmText *t, const Box *b)
 {
     const SdmPlot *const p = b->plot;
     const double sx = fmax(sdm_round_up((p->x1 - p->x0) / 8.0), p->whole_x ? 1.0 : 0.0),
                  sy = sdm_round_up((p->y1 - p->y0) / 6.0);
-    for (double x = ceil(p->x0 / sx) * sx; !p->log_x && x <= p->x1; x += sx)
-        draw_tick(t, b, fabs(x) < sx / 2.0 ? 0.0 : x);
-    for (double x = pow(10.0, ceil(log10(p->x0))); p->log_x && x <= p->x1; x *= 10.0)
-        draw_tick(t, b, x);
+    for (double x = p->log_x ? pow(10.0, ceil(log10(p->x0))) : ceil(p->x0 / sx) * sx; x <= p->x1;
+         x = p->log_x ? 10.0 * x : x + sx) {
+        const double at = p->log_x || fabs(x) >= sx / 2.0 ? x : 0.0;
+        sdm_text_add(t, "<text class='t' x='%.1f' y='%.1f' text-anchor='middle'>%.6g</text>", at_x(b, at),
+                     b->bottom + 18.0, at);
+    }
     for (double y = ceil(p->y0 / sy) * sy; !p->no_y_ticks && y <= p->y1; y += sy)
         sdm_text_add(t,
                      "<line class='g' x1='%.1f' x2='%.1f' y1='%.1f' y2='%.1f'/>"
@@ -65,31 +61,42 @@ static void draw_axes(SdmText *t, const Box *b)
     sdm_text_add(t, "<text class='n' x='%.1f' y='%.1f'>%s</text>", b->left, b->top - 6.0, p->y_label);
 }
 
-static void draw_bars(SdmText *t, const Box *b, const char *style, const double *y, int n)
+static void draw_bars(SdmText *t, const Box *b, const SdmSeries *s)
 {
-    const double width = (b->right - b->left) / n;
-    for (int i = 0; i < n; i++)
-        sdm_text_add(t, "<rect class='%s' x='%.1f' y='%.1f' width='%.1f' height='%.1f'/>", style,
-                     b->left + (b->right - b->left) * i / n, at_y(b, y[i]), width - 0.8,
-                     b->bottom - at_y(b, y[i]));
+    const double width = (b->right - b->left) / s->n;
+    for (int i = 0; i < s->n; i++)
+        sdm_text_add(t, "<rect class='%s' x='%.1f' y='%.1f' width='%.1f' height='%.1f'/>", s->style,
+                     b->left + (b->right - b->left) * i / s->n, at_y(b, s->y[i]), width - 0.8,
+                     b->bottom - at_y(b, s->y[i]));
 }
 
-static void draw_points(SdmText *t, const Box *b, const char *style, const double *x, const double *y, int n)
+static void draw_points(SdmText *t, const Box *b, const SdmSeries *s)
 {
-    sdm_text_add(t, "<path class='%s%s' d='", style, n < FEW ? " few" : "");
-    for (int i = 0; i < n; i++)
-        if (y[i] >= b->plot->y0 && y[i] <= b->plot->y1)
-            sdm_text_add(t, "M%.1f %.1fh0", at_x(b, x[i]), at_y(b, y[i]));
+    int known = 0;
+    for (int i = 0; i < s->n; i++)
+        known += !isnan(s->y[i]);
+    sdm_text_add(t, "<path class='%s%s' d='", s->style, known < FEW ? " few" : "");
+    for (int i = 0; i < s->n; i++)
+        if (s->y[i] >= b->plot->y0 && s->y[i] <= b->plot->y1)
+            sdm_text_add(t, "M%.1f %.1fh0", at_x(b, s->x[i]), at_y(b, s->y[i]));
     sdm_text_add(t, "'/>");
 }
 
-static void draw_line(SdmText *t, const Box *b, const char *style, const double *x, const double *y, int n)
+static void draw_line(SdmText *t, const Box *b, const SdmSeries *s)
 {
-    sdm_text_add(t, "<polyline class='%s' points='", style);
-    for (int i = 0; i < n; i++)
-        if (x[i] >= b->plot->x0 && x[i] <= b->plot->x1)
-            sdm_text_add(t, "%.1f,%.1f ", at_x(b, x[i]), at_y(b, fmin(fmax(y[i], b->plot->y0), b->plot->y1)));
+    sdm_text_add(t, "<polyline class='%s' points='", s->style);
+    for (int i = 0; i < s->n; i++)
+        if (s->x[i] >= b->plot->x0 && s->x[i] <= b->plot->x1 && !isnan(s->y[i]))
+            sdm_text_add(t, "%.1f,%.1f ", at_x(b, s->x[i]),
+                         at_y(b, fmin(fmax(s->y[i], b->plot->y0), b->plot->y1)));
     sdm_text_add(t, "'/>");
+}
+
+static void draw_verticals(SdmText *t, const Box *b, const SdmSeries *s)
+{
+    for (int i = 0; i < s->n; i++)
+        sdm_text_add(t, "<line class='%s' x1='%.1f' x2='%.1f' y1='%.1f' y2='%.1f'/>", s->style,
+                     at_x(b, s->x[i]), at_x(b, s->x[i]), b->top, b->bottom);
 }
 
 /* The range of the series on one axis, with a twentieth more on both sides where it is y; what is given
@@ -102,8 +109,9 @@ static void find_range(const SdmPlot *p, bool is_y, double *from, double *to)
     for (int k = 0; k < p->count; k++) {
         const double *const v = is_y ? p->series[k].y : p->series[k].x;
         for (int i = 0; v && i < p->series[k].n; i++) {
-            low = fmin(low, v[i]);
-            high = fmax(high, v[i]);
+            const bool none = p->series[k].y && isnan(p->series[k].y[i]);
+            low = none ? low : fmin(low, v[i]);
+            high = none ? high : fmax(high, v[i]);
         }
         low = is_y && p->series[k].kind == SDM_SERIES_BARS ? fmin(low, 0.0) : low;
     }
@@ -115,6 +123,11 @@ static void find_range(const SdmPlot *p, bool is_y, double *from, double *to)
 /* The plot as inline SVG. */
 static void plot_svg(SdmText *out, const SdmPlot *plot, const char *label)
 {
+    static void (*const draw[])(SdmText *, const Box *,
+                                const SdmSeries *) = {[SDM_SERIES_BARS] = draw_bars,
+                                                      [SDM_SERIES_POINTS] = draw_points,
+                                                      [SDM_SERIES_LINE] = draw_line,
+                                                      [SDM_SERIES_VERTICAL] = draw_verticals};
     SdmPlot own = *plot;
     const SdmPlot *const p = &own;
     own.height = plot->height ? plot->height : 200;
@@ -124,26 +137,12 @@ static void plot_svg(SdmText *out, const SdmPlot *plot, const char *label)
         .plot = p, .left = p->no_y_ticks ? 20.0 : 60.0, .right = 700.0, .top = 24.0, .bottom = p->height};
     sdm_text_add(out, "<svg viewBox='0 0 720 %d' role='img' aria-label='%s'>", p->height + 48, label);
     draw_axes(out, &b);
-    for (int i = 0; i < p->count; i++) {
-        const char *const style = p->series[i].style;
-        const double *const x = p->series[i].x, *const y = p->series[i].y;
-        const int n = p->series[i].n;
-        if (p->series[i].kind == SDM_SERIES_BARS)
-            draw_bars(out, &b, style, y, n);
-        else if (p->series[i].kind == SDM_SERIES_POINTS)
-            draw_points(out, &b, style, x, y, n);
-        else if (p->series[i].kind == SDM_SERIES_LINE)
-            draw_line(out, &b, style, x, y, n);
-        else
-            for (int k = 0; k < n; k++)
-                sdm_text_add(out, "<line class='%s' x1='%.1f' x2='%.1f' y1='%.1f' y2='%.1f'/>", style,
-                             at_x(&b, x[k]), at_x(&b, x[k]), b.top, b.bottom);
-    }
+    for (int i = 0; i < p->count; i++)
+        draw[p->series[i].kind](out, &b, &p->series[i]);
     sdm_text_add(out, "</svg>");
 }
 
 extern const unsigned char sdm_report_page[]; /* report.html, made part of the program by the build */
-extern const size_t sdm_report_page_bytes;
 
 /* ---- memory ---- */
 
@@ -227,21 +226,12 @@ static cJSON *put(SdmReportItem to, const char *key, cJSON *item)
     return NULL;
 }
 
-/* As few digits as read back to the same number. */
-static cJSON *number(double value)
-{
-    char text[40] = "null";
-    for (int digits = 15; digits <= 17 && isfinite(value); digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, value);
-        if (strtod(text, NULL) == value)
-            break;
-    }
-    return cJSON_CreateRaw(text);
-}
-
 void sdm_report_number(SdmReportItem to, const char *key, double value)
 {
-    (void)put(to, key, number(value));
+    char text[40] = "null";
+    if (isfinite(value))
+        sdm_print_real(value, 15, text, sizeof text);
+    (void)put(to, key, cJSON_CreateRaw(text));
 }
 
 void sdm_report_text(SdmReportItem to, const char *key, const char *value)
@@ -252,18 +242,13 @@ void sdm_report_text(SdmReportItem to, const char *key, const char *value)
     (void)put(to, key, item);
 }
 
-void sdm_report_flag(SdmReportItem to, const char *key, bool value)
-{
-    (void)put(to, key, cJSON_CreateBool(value));
-}
-
 void sdm_report_add(SdmReportItem to, const SdmField *field, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         if (field[i].kind == SDM_FIELD_TEXT)
             sdm_report_text(to, field[i].key, field[i].text);
         else if (field[i].kind == SDM_FIELD_FLAG)
-            sdm_report_flag(to, field[i].key, field[i].number > 0.0);
+            (void)put(to, field[i].key, cJSON_CreateBool(field[i].number > 0.0));
         else
             sdm_report_number(to, field[i].key, field[i].number);
 }
@@ -306,9 +291,11 @@ static SdmText *page(SdmReportItem to, SdmReportBlock block)
     return &s->html;
 }
 
-static void add_text(SdmReportItem to, SdmText *t, const char *text)
+static void add_text(SdmReportItem to, SdmText *t, const char *before, const char *text, const char *after)
 {
+    sdm_text_add(t, "%s", before);
     sdm_text_escape(t, sdm_report_printf(to.report, "%s", text));
+    sdm_text_add(t, "%s", after);
 }
 
 static void add_number(SdmText *t, double value, const char *unit, int digits)
@@ -337,15 +324,12 @@ void sdm_report_judged(SdmReportItem to, const char *label, double value, const 
     if (facts) {
         sdm_text_add(t, "<div><b%s>", verdict(value, scale));
         add_number(t, value, unit, digits);
-        sdm_text_add(t, "</b><span>");
-        add_text(to, t, label);
+        add_text(to, t, "</b><span>", label, "");
         if (*verdict(value, scale))
             sdm_text_add(t, "<small>%s</small>", scale->words);
         sdm_text_add(t, "</span></div>");
     } else {
-        sdm_text_add(t, "<tr><td>");
-        add_text(to, t, label);
-        sdm_text_add(t, "</td><td>");
+        add_text(to, t, "<tr><td>", label, "</td><td>");
         add_number(t, value, unit, digits);
         sdm_text_add(t, "</td></tr>\n");
     }
@@ -371,10 +355,7 @@ void sdm_report_bar(SdmReportItem to, const char *label, double value, const cha
 
 void sdm_report_bullet(SdmReportItem to, const char *text)
 {
-    SdmText *const t = page(to, SDM_BLOCK_BULLETS);
-    sdm_text_add(t, "<li>");
-    add_text(to, t, text);
-    sdm_text_add(t, "</li>");
+    add_text(to, page(to, SDM_BLOCK_BULLETS), "<li>", text, "</li>");
 }
 
 void sdm_report_row(SdmReportItem to, const char *fmt, ...)
@@ -460,8 +441,7 @@ void sdm_report_colour(SdmReportItem to, const unsigned char rgb[3], const char 
         sdm_text_add(t, "<i style='background:rgb(%d,%d,%d)%s'></i>", rgb[0], rgb[1], rgb[2],
                      label ? "" : ";margin:5px 0");
     if (label)
-        add_text(to, t, label);
-    sdm_text_add(t, label ? "</span>" : "");
+        add_text(to, t, "", label, "</span>");
 }
 
 void sdm_report_ramp(SdmReportItem to, sdm_ramp_fn *colour, double low, double high, const char *unit,
@@ -529,27 +509,22 @@ static void add_sections(SdmText *t, const SdmReport *r)
 
 SdmStatus sdm_report_html(SdmReport *r, SdmText *out)
 {
-    const char *from = (const char *)sdm_report_page, *const end = from + sdm_report_page_bytes;
+    const char *from = (const char *)sdm_report_page;
     for (int i = 0; i < r->sections; i++) {
         sdm_report_fold((SdmReportItem){r, NULL, &r->section[i]}, NULL);
         r->st = r->st ? r->st : r->section[i].html.st;
     }
     if (r->st)
         return r->st;
-    while (from < end) { /* copy up to the next {{NAME}}, then its content */
-        const char *open = from;
-        while (open < end && strncmp(open, "{{", 2) != 0)
-            open++;
+    for (const char *open; (open = strstr(from, "{{")) != NULL; from = strstr(open, "}}") + 2) {
         sdm_text_raw(out, from, (size_t)(open - from));
         if (!strncmp(open, "{{title}}", 9))
             sdm_text_escape(out, r->title);
         else if (!strncmp(open, "{{subtitle}}", 12))
             sdm_text_escape(out, r->subtitle);
-        else if (!strncmp(open, "{{sections}}", 12))
+        else
             add_sections(out, r);
-        for (from = open; from < end && *from != '}'; from++)
-            ;
-        from += from < end ? 2 : 0;
     }
+    sdm_text_raw(out, from, strlen(from));
     return out->st;
 }

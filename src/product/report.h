@@ -90,7 +90,6 @@ SdmReportItem sdm_report_section(SdmReport *r, const char *key, const char *titl
 /* ---- in the JSON report alone; in a list, key is NULL ---- */
 void sdm_report_number(SdmReportItem to, const char *key, double value); /* NaN: null */
 void sdm_report_text(SdmReportItem to, const char *key, const char *value);
-void sdm_report_flag(SdmReportItem to, const char *key, bool value);
 /* Several of these, SDM_FIELD(key, value) each. */
 #define SDM_REPORT(to, ...) sdm_report_add(to, SDM_EACH(const SdmField, __VA_ARGS__))
 void sdm_report_add(SdmReportItem to, const SdmField *field, size_t count);
@@ -139,6 +138,14 @@ typedef enum SdmSeriesKind {
     SDM_SERIES_LINE,
     SDM_SERIES_VERTICAL
 } SdmSeriesKind;
+typedef struct SdmSeries {
+    SdmSeriesKind kind;
+    const char *style;   /* class of the page's style sheet */
+    const double *x, *y; /* n each; x is NULL for bars, which divide x0..x1 evenly; y for verticals; y NaN: no
+                          * point */
+    int n;
+    const char *label; /* in the legend; NULL: not there */
+} SdmSeries;
 enum { SDM_MAX_SERIES = 4 };
 typedef struct SdmPlot {
     const char *x_label, *y_label;
@@ -147,13 +154,7 @@ typedef struct SdmPlot {
     int height;            /* of the box, units of the page; 0: 200 */
     bool no_y_ticks, log_x, whole_x; /* whole_x: no ticks between numbers of classes */
     int count;
-    struct {
-        SdmSeriesKind kind;
-        const char *style;   /* class of the page's style sheet */
-        const double *x, *y; /* n each; x is NULL for bars, which divide x0..x1 evenly; y for verticals */
-        int n;
-        const char *label; /* in the legend; NULL: not there */
-    } series[SDM_MAX_SERIES];
+    SdmSeries series[SDM_MAX_SERIES];
 } SdmPlot;
 /* The plot and its legend.  label: for readers that do not see it. */
 void sdm_report_plot(SdmReportItem to, const char *label, const SdmPlot *plot);

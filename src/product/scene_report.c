@@ -34,8 +34,8 @@ static void add_inputs(SdmReport *r, const SdmSceneReport *s)
 {
     const SdmReportItem files = sdm_report_list(r->root, "inputs");
     for (int i = 0; i < s->file_count; i++) {
-        const SdmReportItem file = sdm_report_group(files, NULL);
-        SDM_REPORT(file, SDM_FIELD("path", s->files[i].path), SDM_FIELD("size_bytes", s->files[i].size_bytes),
+        SDM_REPORT(sdm_report_group(files, NULL), SDM_FIELD("path", s->files[i].path),
+                   SDM_FIELD("size_bytes", s->files[i].size_bytes),
                    SDM_FIELD("mtime_s", s->files[i].mtime_s));
     }
 }
@@ -136,24 +136,17 @@ static void add_correction(SdmReportItem to, const SdmPointing *p)
     sdm_report_numbers(profile, "values_px", p->profile_px, p->profile_count);
 }
 
-/* Jitter profile -> a line of at most some 800 points. */
-static void plot_profile(SdmReport *r, const SdmPointing *p, SdmPlot *plot)
+/* Jitter profile -> a line of at most some 800 points; without one of none. */
+static SdmSeries profile_line(SdmReport *r, const SdmPointing *p)
 {
-    const int n = p ? p->profile_count : 0, skip = n / 800 + 1, shown = (n + skip - 1) / skip;
-    double *const x = n >= 2 && p->profile_px ? sdm_report_room(r, 2 * shown) : NULL;
-    if (!x)
-        return;
-    double *const y = x + shown;
-    for (int i = 0; i < shown; i++) {
+    const int n = p->profile_count, skip = n / 800 + 1, shown = (n + skip - 1) / skip;
+    double *const x = n >= 2 && p->profile_px ? sdm_report_room(r, 2 * shown) : NULL, *const y = x ? x + shown
+                                                                                                   : NULL;
+    for (int i = 0; x && i < shown; i++) {
         x[i] = (double)p->profile_row0 + (double)(i * skip) * p->profile_step_px;
         y[i] = p->profile_px[i * skip];
     }
-    plot->series[plot->count].kind = SDM_SERIES_LINE;
-    plot->series[plot->count].style = "p";
-    plot->series[plot->count].label = "jitter profile";
-    plot->series[plot->count].x = x;
-    plot->series[plot->count].y = y;
-    plot->series[plot->count++].n = shown;
+    return (SdmSeries){SDM_SERIES_LINE, "p", x, y, x ? shown : 0, "jitter profile"};
 }
 
 /* Residuals of the tie points by row of the right image, before and after the correction, and the jitter
@@ -177,17 +170,18 @@ static void plot_residuals(SdmReport *r, SdmReportItem to, const SdmPointing *po
         largest = fmax(largest, fmax(fabs(before[i]), fabs(after[i])));
     }
     largest = fmin(largest, fmax(fabs(round->before_median_px) + 6.0 * round->before_nmad_px, 0.5));
-    SdmPlot plot = {.x_label = "row of the right image (px)",
-                    .y_label = "residual across the epipolar lines (px)",
-                    .x0 = row0,
-                    .x1 = row1,
-                    .y0 = -largest,
-                    .y1 = largest,
-                    .height = 270,
-                    .count = 2,
-                    .series = {{SDM_SERIES_POINTS, "before", x, before, n, "before"},
-                               {SDM_SERIES_POINTS, "after", x, after, n, "after"}}};
-    plot_profile(r, pointing, &plot);
+    const SdmSeries profile = profile_line(r, pointing);
+    const SdmPlot plot = {.x_label = "row of the right image (px)",
+                          .y_label = "residual across the epipolar lines (px)",
+                          .x0 = row0,
+                          .x1 = row1,
+                          .y0 = -largest,
+                          .y1 = largest,
+                          .height = 270,
+                          .count = profile.n ? 3 : 2,
+                          .series = {{SDM_SERIES_POINTS, "before", x, before, n, "before"},
+                                     {SDM_SERIES_POINTS, "after", x, after, n, "after"},
+                                     profile}};
     if (row1 > row0)
         sdm_report_plot(to, "pointing residuals by row", &plot);
 }
@@ -285,14 +279,6 @@ static void add_gain(SdmReportItem to, const SdmReferenceReport *s)
     }
 }
 
-/* Standard error of the correction without its constant, which belongs to the vertical shift. */
-static void add_standard_error(SdmReportItem to, const SdmReferenceReport *s)
-{
-    const double error_m = sdm_reference_error_m(s);
-    if (error_m > 0.0)
-        sdm_report_figure(to, "correction_error_m", "standard error of the correction", error_m, " m", 2);
-}
-
 static void add_waves(SdmReportItem to, const SdmReferenceReport *s, const SdmAlongCorrection *a)
 {
     sdm_report_number(to, "degree", a->degree);
@@ -352,18 +338,15 @@ static void plot_view(SdmReport *r, SdmReportItem to, const SdmReferenceReport *
     double *const x = b->count > 1 ? sdm_report_room(r, 3 * b->count) : NULL;
     if (!x)
         return;
-    double *const value = x + b->count, *const wave = value + b->count, first = 0.5 * b->step_px,
-                  largest = 0.05;
-    double top = largest;
+    double *const value = x + b->count, *const wave = value + b->count, first = 0.5 * b->step_px;
+    double top = 0.05;
     int n = 0;
     for (int i = 0; i < b->count; i++) {
-        if (isnan(b->value_px[i]))
-            continue;
-        x[n] = first + i * b->step_px;
-        value[n] = (double)b->value_px[i];
-        wave[n] = sdm_along_profile(a, view, x[n]);
-        top = fmax(top, 1.1 * fmax(fabs(value[n]), fabs(wave[n])));
-        n++;
+        x[i] = first + i * b->step_px;
+        value[i] = (double)b->value_px[i];
+        wave[i] = isnan(value[i]) ? value[i] : sdm_along_profile(a, view, x[i]);
+        top = fmax(top, 1.1 * fmax(fabs(value[i]), fabs(wave[i])));
+        n += !isnan(value[i]);
     }
     const SdmPlot plot = {.x_label = view == SDM_ALONG_RIGHT ? "row of the right image (px)"
                                                              : "row of the left image (px)",
@@ -371,8 +354,8 @@ static void plot_view(SdmReport *r, SdmReportItem to, const SdmReferenceReport *
                           .y0 = -top,
                           .y1 = top,
                           .count = 2,
-                          .series = {{SDM_SERIES_POINTS, "after", x, value, n, "means by row"},
-                                     {SDM_SERIES_LINE, "p", x, wave, n, "waves"}}};
+                          .series = {{SDM_SERIES_POINTS, "after", x, value, b->count, "means by row"},
+                                     {SDM_SERIES_LINE, "p", x, wave, b->count, "waves"}}};
     if (n > 1)
         sdm_report_plot(to, "jitter along the lines by row", &plot);
 }
@@ -414,7 +397,9 @@ static void add_reference(SdmReport *r, const SdmProduct *p, const SdmReferenceR
         sdm_report_note(to, "Please check the reference: %s", s->question);
     add_shift(to, s);
     add_gain(to, s);
-    add_standard_error(to, s);
+    if (sdm_reference_error_m(s) > 0.0) /* without its constant, which belongs to the vertical shift */
+        sdm_report_figure(to, "correction_error_m", "standard error of the correction",
+                          sdm_reference_error_m(s), " m", 2);
     add_waves(to, s, a);
     add_differences(to, p, s);
     for (int k = 0; k < 2; k++)

@@ -193,10 +193,9 @@ static void add_assets(const SdmProduct *p, cJSON *to)
                  {SDM_FILE_PNG, "relief", "image/png", "thumbnail", "Shaded relief"}};
     cJSON *const assets = cJSON_AddObjectToObject(to, "assets");
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        char name[SDM_PATH_SIZE + 2];
         if (!p->files->made[known[i].file])
             continue;
-        snprintf(name, sizeof name, "./%s", sdm_path_base(p->files->path[known[i].file]));
+        const char *const name = CPLSPrintf("./%s", sdm_path_base(p->files->path[known[i].file]));
         cJSON *const a = cJSON_AddObjectToObject(assets, known[i].key);
         SDM_JSON(a, SDM_FIELD("href", name), SDM_FIELD("type", known[i].type),
                  SDM_FIELD("title", known[i].title));
@@ -233,7 +232,6 @@ void sdm_stac_collect(SdmStacCollection *c, const char *path)
 {
     enum { LARGEST = 4 << 20 };
     SDM_OWNED char *text = NULL;
-    char name[SDM_PATH_SIZE + 2];
     size_t size;
     if (sdm_file_read(NULL, path, LARGEST, &text, &size) != SDM_OK)
         return;
@@ -252,8 +250,7 @@ void sdm_stac_collect(SdmStacCollection *c, const char *path)
         snprintf(c->last, sizeof c->last, "%s", time);
     if (!c->links)
         c->links = cJSON_CreateArray();
-    snprintf(name, sizeof name, "./%s", sdm_path_base(path));
-    SDM_JSON(link, SDM_FIELD("rel", "item"), SDM_FIELD("href", name),
+    SDM_JSON(link, SDM_FIELD("rel", "item"), SDM_FIELD("href", CPLSPrintf("./%s", sdm_path_base(path))),
              SDM_FIELD("type", "application/geo+json"));
     cJSON_AddItemToArray(c->links, link);
     c->items++;

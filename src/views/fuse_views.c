@@ -244,20 +244,16 @@ static void add_scene(SdmReport *r, const Fusing *f)
 {
     const SdmViews *const v = f->views;
     const SdmReportItem to = sdm_report_section(r, "scene", NULL, SDM_PAGE_NONE, SDM_STYLE_CARD);
-    sdm_report_text(to, "id", v->id[v->first]);
-    sdm_report_text(to, "kind", f->kind);
-    sdm_report_text(to, "acquisition_time_utc", v->time_utc[v->first]);
-    sdm_report_number(to, "base_height", f->pair[0]->base_height);
-    sdm_report_number(to, "ground_sample_distance_m", f->pair[0]->gsd_m);
-    sdm_report_number(to, "centre_lon_deg", f->pair[0]->lon_deg);
-    sdm_report_number(to, "centre_lat_deg", f->pair[0]->lat_deg);
-    sdm_report_text(to, "ortho", v->path[f->ortho_view]);
+    SDM_REPORT(to, SDM_FIELD("id", v->id[v->first]), SDM_FIELD("kind", f->kind),
+               SDM_FIELD("acquisition_time_utc", v->time_utc[v->first]),
+               SDM_FIELD("base_height", f->pair[0]->base_height),
+               SDM_FIELD("ground_sample_distance_m", f->pair[0]->gsd_m),
+               SDM_FIELD("centre_lon_deg", f->pair[0]->lon_deg),
+               SDM_FIELD("centre_lat_deg", f->pair[0]->lat_deg), SDM_FIELD("ortho", v->path[f->ortho_view]));
     const SdmReportItem views = sdm_report_list(to, "views");
-    for (int i = 0; i < v->count; i++) {
-        const SdmReportItem view = sdm_report_group(views, NULL);
-        sdm_report_text(view, "path", v->path[i]);
-        sdm_report_text(view, "acquisition_time_utc", v->time_utc[i]);
-    }
+    for (int i = 0; i < v->count; i++)
+        SDM_REPORT(sdm_report_group(views, NULL), SDM_FIELD("path", v->path[i]),
+                   SDM_FIELD("acquisition_time_utc", v->time_utc[i]));
 }
 
 /* Does a pair before this one name the file? */
@@ -274,39 +270,30 @@ static bool is_listed(const Fusing *f, int pair, const char *path)
 static void add_inputs(SdmReport *r, const Fusing *f)
 {
     const SdmReportItem files = sdm_report_list(r->root, "inputs");
-    for (int k = 0; k < f->count; k++) {
+    for (int k = 0; k < f->count; k++)
         for (int n = 0; n < f->pair[k]->result.files; n++) {
             const SdmInputFile *const file = &f->pair[k]->result.file[n];
-            if (is_listed(f, k, file->path))
-                continue;
-            const SdmReportItem item = sdm_report_group(files, NULL);
-            sdm_report_text(item, "path", file->path);
-            sdm_report_number(item, "size_bytes", (double)file->size_bytes);
-            sdm_report_number(item, "mtime_s", (double)file->mtime_s);
+            if (!is_listed(f, k, file->path))
+                SDM_REPORT(sdm_report_group(files, NULL), SDM_FIELD("path", file->path),
+                           SDM_FIELD("size_bytes", file->size_bytes), SDM_FIELD("mtime_s", file->mtime_s));
         }
-    }
 }
 
 static void add_pair(SdmReportItem list, SdmReportItem page, const SdmPairResult *p)
 {
-    char apart[32];
+    const double days = p->days_apart;
+    const char *const apart = isnan(days)  ? "unknown"
+                              : days < 1.0 ? sdm_report_printf(page.report, "%.0f s", 86400.0 * days)
+                                           : sdm_report_printf(page.report, "%.1f days", days);
     const SdmReportItem pair = sdm_report_group(list, NULL);
-    sdm_report_text(pair, "left", p->left);
-    sdm_report_text(pair, "right", p->right);
-    sdm_report_text(pair, "names", p->names);
-    sdm_report_flag(pair, "reference", p->reference);
+    SDM_REPORT(pair, SDM_FIELD("left", p->left), SDM_FIELD("right", p->right), SDM_FIELD("names", p->names),
+               SDM_FIELD("reference", p->reference));
     for (int i = 0; i < SDM_PAIR_FIGURES; i++) {
         const SdmPairFigure *const f = &sdm_pair_figures[i];
         if (i == SDM_PAIR_FIGURES_FIRST)
             sdm_report_numbers(pair, "apply_m", p->apply_m, 3);
         sdm_report_number(pair, f->key, *(const double *)(const void *)((const char *)p + f->offset));
     }
-    const bool same_day = p->days_apart < 1.0, known = !isnan(p->days_apart);
-    snprintf(apart, sizeof apart,
-             !known     ? "unknown"
-             : same_day ? "%.0f s"
-                        : "%.1f days",
-             (same_day ? 86400.0 : 1.0) * p->days_apart);
     sdm_report_row(page, "%s%s\t%.2f\t%s\t%.0f %%\t%.2f, %.2f, %.2f m\t%.1f %%\t%.3f px", p->names,
                    p->reference ? " (reference)" : "", p->base_height, apart, 100.0 * p->weight,
                    p->apply_m[0], p->apply_m[1], p->apply_m[2], 100.0 * p->coverage, p->pointing_residual_px);
@@ -384,9 +371,8 @@ static void build(SdmContext *ctx, const SdmProduct *p, const void *what, SdmRep
     (void)sdm_report_options(r, &f->views->options, SDM_CMD_RUN, &found);
     add_summary(r, f, p);
     const SdmReportItem grid = sdm_report_grid(r, p);
-    sdm_report_number(grid, "qa_score_step", SDM_SCORE_STEP);
-    sdm_report_number(grid, "qa_gap_step_m", p->metres_step);
-    sdm_report_number(grid, "qa_error_step_m", sdm_qa_scale(SDM_BAND_ERROR, p->metres_step));
+    SDM_REPORT(grid, SDM_FIELD("qa_score_step", SDM_SCORE_STEP), SDM_FIELD("qa_gap_step_m", p->metres_step),
+               SDM_FIELD("qa_error_step_m", sdm_qa_scale(SDM_BAND_ERROR, p->metres_step)));
     sdm_report_maps(r, p);
     sdm_report_cells(r, p);
     (void)sdm_report_heights(r, p);

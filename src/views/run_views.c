@@ -11,7 +11,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* Options that belong to one pair. */
@@ -35,17 +34,13 @@ static SdmStatus check_options(const SdmViews *v)
 static SdmStatus check_twice(const SdmViews *v)
 {
     char name[SDM_MAX_VIEWS][1024];
-    struct stat info[SDM_MAX_VIEWS];
     for (int i = 0; i < v->count; i++) {
         PASS(sdm_product_find(v->ctx, v->path[i], name[i], sizeof name[i]));
-        const bool file = stat(name[i], &info[i]) == 0;
         for (int j = 0; j < i; j++)
-            if (strcmp(name[i], name[j]) == 0 || (file && sdm_system_is_same(name[i], name[j])))
+            if (strcmp(name[i], name[j]) == 0 || sdm_system_is_same(name[i], name[j]))
                 return sdm_fail(v->ctx, SDM_ERR_USAGE,
                                 "%s: given twice (also as %s), expected %d different views", v->path[i],
                                 v->path[j], v->count);
-        if (!file)
-            info[i] = (struct stat){0};
     }
     return SDM_OK;
 }

@@ -253,13 +253,13 @@ TEST(outlines_of_glaciers)
             assert_near(r.move.move_m[j], whole.move.move_m[j], 0.1);
         if (k < 2) {
             char text[16384];
-            assert_true(llabs(r.unstable.count - thinned) < 400); /* the border is not resampled */
-            assert_near(r.unstable.bias_m, -20.0, 0.1);
+            assert_true(llabs(r.unstable.aligned.count - thinned) < 400); /* the border is not resampled */
+            assert_near(r.unstable.aligned.bias_m, -20.0, 0.1);
             text_of(&r, text, sizeof text);
             assert_non_null(strstr(text, "\nnot stable"));
         }
     }
-    assert_near(r.class[17].bias_m, -20.0, 0.1);
+    assert_near(r.class[17].aligned.bias_m, -20.0, 0.1);
     /* both: what either leaves out */
     refused(&(SdmCompareOptions){.mask = outlines, .exclude = outlines, .where = ice}, SDM_ERR_DATA,
             "--exclude /vsimem/outlines.geojson: leaves no cell");
@@ -275,7 +275,7 @@ TEST(outlines_of_glaciers)
     assert_int_equal(run(&(SdmCompareOptions){.exclude = EXTRA}, &r, NULL, 0), SDM_OK);
     assert_int_equal(r.cells, AREA_COLS * AREA_ROWS - thinned);
     assert_near(r.move.move_m[2], whole.move.move_m[2], 0.1);
-    assert_near(r.unstable.bias_m, -20.0, 0.1);
+    assert_near(r.unstable.aligned.bias_m, -20.0, 0.1);
 }
 
 TEST(datums_are_reconciled)

@@ -104,8 +104,10 @@ TEST(semivariance_is_of_dowd)
     int n = 0;
     for (int i = 0; i < N; i++)
         residual[i] = (float)(sin(0.37 * i) + 0.5 * cos(2.1 * i) + 0.001 * (i % 7));
-    SdmErrorLag lag = {.lag_m = 90.0};
-    sdm_error_pairs_grid(residual, N, 1, 30.0, 90.0, scratch, &lag);
+    const SdmErrorLag lag = sdm_error_lag_grid(
+        &(SdmCoregGrid){
+            .cols = N, .rows = 1, .dx_m = 30.0, .dy_m = 90.0, .residual_m = residual, .scratch = scratch},
+        90.0);
     for (int i = 0; i + 3 < N; i++)
         size[n++] = fabsf(residual[i + 3] - residual[i]);
     const double median = sdm_median_f32(size, n);

@@ -130,8 +130,8 @@ TEST(classes_and_holes)
     assert_true(r.cells > POINTS / 3 && r.cells < 2 * POINTS / 3);
     assert_true(r.coverage > 0.9 && r.coverage < 1.0);
     assert_near(r.move.move_m[0], SHIFT_M[0], 0.2);
-    assert_int_equal(r.class[1].count, r.aligned.count);
-    assert_int_equal(r.class[2].count, 0);
+    assert_int_equal(r.class[1].aligned.count, r.aligned.count);
+    assert_int_equal(r.class[2].aligned.count, 0);
 }
 
 TEST(heights_of_another_unit_are_told)

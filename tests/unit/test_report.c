@@ -26,7 +26,7 @@ static void fill(SdmReport *r)
     to = sdm_report_section(r, "trust", "Careful", SDM_PAGE_WARNINGS, SDM_STYLE_ALERT);
     sdm_report_text(sdm_report_list(to, "warnings"), NULL, "clouds");
     sdm_report_bullet(to, "clouds");
-    sdm_report_flag(to, "doubtful", true);
+    SDM_REPORT(to, SDM_FIELD("doubtful", (bool)true));
     sdm_report_number(sdm_report_section(r, "hidden", NULL, SDM_PAGE_NONE, SDM_STYLE_CARD), "nothing", NAN);
 }
 
