@@ -70,6 +70,7 @@ if command -v c++ >/dev/null; then
 fi
 
 # ---- CMake ----
+command -v make >/dev/null || export CMAKE_GENERATOR=Ninja
 cmake -S "$tests" -B "$work/found" -DCMAKE_PREFIX_PATH="$prefix" >"$work/log" 2>&1 &&
     cmake --build "$work/found" >>"$work/log" 2>&1 || complain "find_package: $(tail -5 "$work/log")"
 for one in external external_static; do
