@@ -7,9 +7,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "core/math.h"
 #include "simulate/simulate.h"
 
+#include <math.h>
 #include <ogr_srs_api.h>
+#include <string.h>
 
 #define SIM_PI 3.14159265358979323846
 enum {
@@ -28,9 +31,8 @@ void sim_to_geodetic(const double p[3], double *lon_deg, double *lat_deg, double
 /* First point of the ray from + t dir (dir a unit vector that looks down) at height h_m above the ellipsoid.
  */
 void sim_ray_at_height(const double from[3], const double dir[3], double h_m, double hit[3]);
-double sim_dot(const double a[3], const double b[3]);
-void sim_cross(const double a[3], const double b[3], double out[3]);
 void sim_unit(double v[3]);
+OGRSpatialReferenceH sim_srs(int epsg); /* axes in the order of GIS programs; NULL: PROJ does not know it */
 
 /* ---- sim_solve.c ---- */
 /* The shortest x of those that minimise |a x - b|, by singular values: Givens rotations make a = Q R (Golub &
@@ -112,8 +114,8 @@ int sim_octave(double wave_m, double unit_m);
 /* Fill spec so that the surface's sigma is `sigma`: octaves bottom..top, amplitude ~ 2^(k hurst). */
 void sim_spectrum(SimSpectrum *spec, uint32_t seed, int bottom, int top, double hurst, double sigma);
 float sim_value(const SimWindow *win, double x, double y);
-/* Value with slopes dz/dx, dz/dy (map axes). */
-float sim_value_slope(const SimWindow *win, double x, double y, float slope[2]);
+/* Slopes dz/dx, dz/dy (map axes). */
+void sim_slope(const SimWindow *win, double x, double y, float slope[2]);
 
 /* ---- sim_dem.c ---- */
 typedef struct SimDem {
@@ -132,11 +134,6 @@ SdmStatus sim_dem_fill(struct SimScene *sc, SimWindow *win); /* coefficients of 
 
 /* Catmull-Rom at position (a, b) of an ny x nx array, centre convention; the edge repeats outside. */
 float sim_cubic(const float *v, int nx, int ny, double a, double b);
-/* The index of 0 .. n - 1 that is nearest to i. */
-static inline int sim_hold(int i, int n)
-{
-    return i < 0 ? 0 : i >= n ? n - 1 : i;
-}
 
 /* ---- sim_lattice.c ---- */
 typedef struct SimLattice { /* ground map positions of the exact rays, every SIM_LATTICE pixels */

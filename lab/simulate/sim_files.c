@@ -4,7 +4,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -51,11 +50,10 @@ static SdmStatus name_folder(const SimScene *sc, const char *suffix, char out[SI
 
 SdmStatus sim_files_begin(SimScene *sc)
 {
-    SdmStatus st = SDM_OK;
     char target[SIM_PATH], other[256] = "";
     struct stat info;
-    TRY(name_folder(sc, "", target));
-    TRY(name_folder(sc, ".part", sc->folder));
+    PASS(name_folder(sc, "", target));
+    PASS(name_folder(sc, ".part", sc->folder));
     if (lstat(target, &info) == 0) {
         if (!sc->opt->overwrite)
             return sdm_fail(sc->ctx, SDM_ERR_USAGE, "%s exists; give --overwrite to replace it", target);
@@ -69,11 +67,11 @@ SdmStatus sim_files_begin(SimScene *sc)
                             other);
     }
     sweep(sc->folder, NULL); /* of a run that was killed */
-    if (mkdir(sc->folder, 0777) != 0) {
-        st = sdm_fail(sc->ctx, SDM_ERR_IO, "cannot make the folder %s: %s", sc->folder, strerror(errno));
-        sc->folder[0] = '\0';
-    }
-done:
+    if (mkdir(sc->folder, 0777) == 0)
+        return SDM_OK;
+    const SdmStatus st =
+        sdm_fail(sc->ctx, SDM_ERR_IO, "cannot make the folder %s: %s", sc->folder, strerror(errno));
+    sc->folder[0] = '\0';
     return st;
 }
 

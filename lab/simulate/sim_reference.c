@@ -7,8 +7,6 @@
 #include "simulate/sim.h"
 
 #include <gdal.h>
-#include <math.h>
-#include <string.h>
 
 enum {
     TRUTH_LEVEL = 2 /* octave whose nodes are as far apart as cells of the truth */,
@@ -108,7 +106,8 @@ static void blur_axis(const Truth *t, const float *in, double sigma, bool down, 
             double sum = 0.0, weights = 0.0;
             for (int k = -reach; k <= reach; k++) {
                 const double w = exp(-0.5 * k * k / (sigma * sigma));
-                sum += w * (double)in[(ptrdiff_t)at + (ptrdiff_t)(sim_hold(own + k, count) - own) * step];
+                sum += w *
+                       (double)in[(ptrdiff_t)at + (ptrdiff_t)(sdm_clamp(own + k, 0, count - 1) - own) * step];
                 weights += w;
             }
             out[at] = (float)(sum / weights);
@@ -172,8 +171,8 @@ static SdmStatus add_errors(const Truth *t, const Quality *q, double posting_m, 
     for (int j = 0; j < t->ny; j++)
         for (int i = 0; i < t->nx; i++) {
             const size_t k = (size_t)j * w + (size_t)i, row = (size_t)j * w, col = (size_t)i;
-            const int a = sim_hold(i - 1, t->nx), b = sim_hold(i + 1, t->nx), c = sim_hold(j - 1, t->ny),
-                      d = sim_hold(j + 1, t->ny);
+            const int a = sdm_clamp(i - 1, 0, t->nx - 1), b = sdm_clamp(i + 1, 0, t->nx - 1),
+                      c = sdm_clamp(j - 1, 0, t->ny - 1), d = sdm_clamp(j + 1, 0, t->ny - 1);
             const double gx = (double)(smooth[row + (size_t)b] - smooth[row + (size_t)a]) /
                               ((b - a) * t->geo[1]),
                          gy = (double)(smooth[(size_t)d * w + col] - smooth[(size_t)c * w + col]) /

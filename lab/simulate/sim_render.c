@@ -4,8 +4,6 @@
 
 #include <cpl_string.h>
 #include <gdal.h>
-#include <math.h>
-#include <string.h>
 
 static const double RPC_SCALE = 10.0; /* UInt16 of the rpc layout: DN x 10 */
 
@@ -29,7 +27,7 @@ static float footprint(const Job *job, const SimRay *ray, double h)
     double x, y, part[2][2];
     float slope[2];
     sim_ray_xy(lat, ray, h, &x, &y);
-    sim_value_slope(&job->ground.terrain, x, y, slope);
+    sim_slope(&job->ground.terrain, x, y, slope);
     double lean[2];
     sim_ray_lean(lat, ray, h, lean);
     const double facing = 1.0 - (double)slope[0] * lean[0] - (double)slope[1] * lean[1],
@@ -151,7 +149,6 @@ static SdmStatus render_tile(Job *job, bool wide)
     SdmStatus st = SDM_OK;
     SimScene *const sc = job->sc;
     const SimCamera *const cam = &job->view->cam;
-    const int threads = sc->threads;
     const double jitter = sim_camera_jitter(cam), m0 = 2.0 + fabs(cam->shift_px[0]) + jitter,
                  m1 = 2.0 + fabs(cam->shift_px[1]) + jitter;
     const double px[4] = {job->c0 - m0, job->r0 - m1, job->c0 + job->nx + m0, job->r0 + job->ny + m1};
@@ -163,7 +160,7 @@ static SdmStatus render_tile(Job *job, bool wide)
     TRY(sim_light_open(sc, (int)(job->view - sc->view), &job->ground));
     TRY(sim_cloud_open(sc, sky, &box, &job->ground));
     set_footprint(job);
-#pragma omp parallel for schedule(dynamic, 4) num_threads(threads)
+#pragma omp parallel for schedule(dynamic, 4) num_threads(sc->threads)
     for (int r = 0; r < job->ny; r++) {
         render_row(job, r);
         if (sc->opt->snow > 0.0)

@@ -5,7 +5,6 @@
 
 #include <assert.h>
 #include <float.h>
-#include <math.h>
 #include <stddef.h>
 
 enum { SWEEPS = 60 }; /* over all pairs of rows; Jacobi rotations usually need fewer than 10 */

@@ -2,9 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "simulate/sim.h"
 
-#include <math.h>
-#include <string.h>
-
 enum { SAMPLES = 40, TERRAIN_LEVEL = 1 };
 
 static bool shape_is(const SimScene *sc, const char *name)

@@ -5,8 +5,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "simulate/sim.h"
 
-#include <math.h>
-
 static const double MARGIN_M = 60.0, BUCKET_M = 16.0, STREET_M = 6.0, YARD_M = 9.0, GABLE_M = 3.0,
                     CAR_M = 1.4;
 static const double TREE_SPACING_M = 25.0, CAR_SPACING_M = 40.0;
@@ -129,7 +127,7 @@ typedef struct Span {
 
 static int bucket(const SimTown *t, double at)
 {
-    return sim_hold((int)floor((at + t->reach_m + MARGIN_M) / BUCKET_M), t->side);
+    return sdm_clamp((int)floor((at + t->reach_m + MARGIN_M) / BUCKET_M), 0, t->side - 1);
 }
 
 static Span span(const SimTown *t, const double box[4])

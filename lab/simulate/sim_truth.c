@@ -4,7 +4,6 @@
 #include "simulate/sim.h"
 
 #include <gdal.h>
-#include <math.h>
 
 enum { CELLS = 1024 };
 
@@ -147,14 +146,13 @@ static SimBox reach(const SimScene *sc, const Grid *t, double top)
 static SdmStatus truth_tile(SimScene *sc, const Grid *tile, float *truth, uint8_t *class)
 {
     SDM_CLOSED_BY(sim_ground_close) SimGround g = {.top = 0.0f};
-    const int threads = sc->threads;
     const SimBox box = reach(sc, tile, sc->h_hi);
     SimBox sky[SIM_DECKS];
     for (int k = 0; k < sc->decks; k++)
         sky[k] = reach(sc, tile, sc->deck[k].top);
     PASS(sim_ground_open(sc, &box, &g));
     PASS(sim_cloud_open(sc, sky, NULL, &g));
-#pragma omp parallel for schedule(dynamic, 4) num_threads(threads)
+#pragma omp parallel for schedule(dynamic, 4) num_threads(sc->threads)
     for (int j = 0; j < tile->ny; j++)
         truth_row(sc, &g, tile, j, truth, class);
     return SDM_OK;

@@ -4,7 +4,6 @@
 
 #include <cpl_error.h>
 #include <gdal.h>
-#include <string.h>
 
 static SdmStatus plan(SimScene *sc)
 {
@@ -64,10 +63,8 @@ done:
     }
     sim_dem_close(&scene.dem);
     sim_town_close(&scene.town);
-    if (scene.to_map)
-        OCTDestroyCoordinateTransformation(scene.to_map);
-    if (scene.srs)
-        OSRDestroySpatialReference(scene.srs);
+    OCTDestroyCoordinateTransformation(scene.to_map);
+    OSRDestroySpatialReference(scene.srs);
     CPLPopErrorHandler();
     return st;
 }

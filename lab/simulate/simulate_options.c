@@ -3,9 +3,7 @@
 #include "core/options.h"
 #include "simulate/sim.h"
 
-#include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define AT(field) offsetof(SdmSimulateOptions, field)
 #define ENTRY(option, meta, kind, field, low, high, list, usual, text)                                       \
@@ -122,11 +120,9 @@ void sdm_simulate_default(SdmSimulateOptions *opt)
                                 .gsd_m = 15.0,
                                 .lon_deg = NAN,
                                 .lat_deg = NAN,
-                                .roll_deg = 0.0,
                                 .base_height = 0.6,
                                 .relief_m = 600.0,
                                 .base_m = 300.0,
-                                .slope_azimuth_deg = 0.0,
                                 .texture_dn = 16.0,
                                 .noise_dn = 1.0,
                                 .jitter_frequency = 0.0033,
