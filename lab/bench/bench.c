@@ -72,9 +72,7 @@ static SdmStatus open_bench(SdmBench *b)
 
 static void close_bench(SdmBench *b)
 {
-    if (b->scene)
-        b->close_scene(b->scene);
-    b->scene = NULL;
+    sdm_bench_scene_close(b);
     sdm_bench_device_close(b);
     while (b->owned_count > 0)
         sdm_free(&b->owned[--b->owned_count]);
@@ -91,8 +89,10 @@ static SdmStatus add_named(SdmBench *b, const char *what)
         PASS(sdm_bench_add_kernels(b));
         PASS(sdm_bench_add_pairs(b, false));
     }
-    if (all || papers)
+    if (all || papers) {
         PASS(sdm_bench_add_pairs(b, true));
+        PASS(sdm_bench_add_scenes(b));
+    }
     if (b->count == 0)
         return sdm_fail(b->ctx, SDM_ERR_USAGE, "--only: found '%.100s', which no row of %s has in its name",
                         b->opt->only ? b->opt->only : "", what);

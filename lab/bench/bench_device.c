@@ -1,4 +1,4 @@
-/* Cases of `bench` on a device, see bench_device.h. */
+/* Cases of `bench` on a device. */
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/bench.h"
 
@@ -6,17 +6,9 @@
 
 #include <string.h>
 
-struct SdmBenchDevice {
-    SdmChoice choice;
-    char kernels[48]; /* "cuda:0 kernels" */
-    SdmDevice *device;
-    SdmGpu gpu;
-};
-
 SdmStatus sdm_bench_device_open(SdmBench *b)
 {
     const char *const name = b->options->device;
-    SdmBenchDevice *d = NULL;
     SdmChoice choice;
     if (strcmp(name, "auto") == 0 && !b->opt->tune)
         return SDM_OK;
@@ -28,31 +20,17 @@ SdmStatus sdm_bench_device_open(SdmBench *b)
             choice.why_not[0] ? "; " : "", choice.why_not);
     if (choice.cpu)
         return SDM_OK;
-    PASS(sdm_bench_alloc(b, &d, 1, sizeof *d));
-    d->choice = choice;
-    snprintf(d->kernels, sizeof d->kernels, "%s kernels", choice.text);
-    PASS(sdm_device_open(b->ctx, choice.api, choice.index, &d->device));
-    b->device = d;
-    return sdm_gpu_open(b->ctx, d->device, 0, &d->gpu);
+    for (int kernels = 0; kernels < 2; kernels++)
+        snprintf(b->device_name[kernels], sizeof b->device_name[kernels], "%s%s", choice.text,
+                 kernels ? " kernels" : "");
+    PASS(sdm_device_open(b->ctx, choice.api, choice.index, &b->device));
+    return sdm_gpu_open(b->ctx, b->device, 0, &b->gpu);
 }
 
 void sdm_bench_device_close(SdmBench *b)
 {
-    if (b->device) {
-        sdm_gpu_close(&b->device->gpu);
-        sdm_device_close(&b->device->device); /* with the cases' buffers */
-    }
-    b->device = NULL;
-}
-
-SdmGpu *sdm_bench_gpu(const SdmBench *b)
-{
-    return b->device ? &b->device->gpu : NULL;
-}
-
-const char *sdm_bench_device_name(const SdmBench *b, bool kernels)
-{
-    return !b->device ? "" : kernels ? b->device->kernels : b->device->choice.text;
+    sdm_gpu_close(&b->gpu);
+    sdm_device_close(&b->device); /* with the cases' buffers */
 }
 
 /* ---- launches by the device's clock ---- */
@@ -72,12 +50,12 @@ static SdmStatus call_clocked(SdmContext *ctx, void *data)
     return sdm_device_seconds(ctx, c->gpu->device, c->gpu->queue, &c->device_s);
 }
 
-SdmStatus sdm_bench_clock(SdmBench *b, SdmGpu *gpu, SdmBenchCase *c)
+SdmStatus sdm_bench_clock(SdmBench *b, SdmBenchCase *c)
 {
     Clocked *clocked;
     PASS(sdm_bench_alloc(b, &clocked, 1, sizeof *clocked));
-    *clocked = (Clocked){.gpu = gpu, .launch = c->call, .data = c->data};
-    c->level = b->device->kernels;
+    *clocked = (Clocked){.gpu = &b->gpu, .launch = c->call, .data = c->data};
+    c->level = b->device_name[1];
     c->threads = 0;
     c->call = call_clocked;
     c->data = clocked;

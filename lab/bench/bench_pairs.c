@@ -162,7 +162,6 @@ static SdmStatus make_case(SdmBench *b, const PairCall *call, const char *level,
 
 static SdmStatus add_pair(SdmBench *b, const PairCase *p)
 {
-    SdmGpu *const gpu = sdm_bench_gpu(b);
     PairCall call;
     SdmBenchCase made;
     if (!sdm_bench_wants(b, p->name))
@@ -173,13 +172,13 @@ static SdmStatus add_pair(SdmBench *b, const PairCase *p)
             PASS(make_case(b, &call, b->levels[l], NULL, &made));
             PASS(sdm_bench_add(b, &made));
         }
-    if (!gpu)
+    if (!b->device)
         return SDM_OK;
-    PASS(make_case(b, &call, sdm_bench_device_name(b, false), gpu, &made));
+    PASS(make_case(b, &call, b->device_name[0], &b->gpu, &made));
     PASS(sdm_bench_add(b, &made));
     if (p->fill || p->frames > 1) /* the processor's part would count, transfers between frames */
         return SDM_OK;
-    PASS(sdm_bench_clock(b, gpu, &made));
+    PASS(sdm_bench_clock(b, &made));
     return sdm_bench_add(b, &made);
 }
 
@@ -187,28 +186,8 @@ SdmStatus sdm_bench_pair_kernels(SdmBench *b, SdmBenchCase *out)
 {
     PairCall call;
     PASS(make_call(b, &pairs[TUNED_PAIR], &call, out));
-    PASS(make_case(b, &call, sdm_bench_device_name(b, false), sdm_bench_gpu(b), out));
-    return sdm_bench_clock(b, sdm_bench_gpu(b), out);
-}
-
-/* dem-stereo-many-core-2011: coarse to fine with substages; their 8 cores and their GPU, best of each. */
-static SdmStatus add_dem_stereo(SdmBench *b)
-{
-    static const char zncc[] = "4.79 s Xeon (Z800), 8 threads; 0.97 s Tesla C2050",
-                      census[] = "5.37 s Xeon (Z800), 8 threads; 0.83 s Tesla C2050",
-                      none[] = "none: the paper stops at the heights";
-    static const SdmBenchSceneCase list[] = {
-        {"DEM main processing zncc 3962 x 4200", zncc, "zncc", false},
-        {"DEM main processing census 3962 x 4200", census, "census", false},
-        {"DEM main processing zncc, its levels and cells", none, "zncc", true},
-    };
-    for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
-        if (!sdm_bench_wants(b, list[i].name))
-            continue;
-        PASS(sdm_bench_scene_open(b, b->opt->quick ? 160 : 3962, b->opt->quick ? 128 : 4200));
-        PASS(sdm_bench_scene_add(b, &list[i]));
-    }
-    return SDM_OK;
+    PASS(make_case(b, &call, b->device_name[0], &b->gpu, out));
+    return sdm_bench_clock(b, out);
 }
 
 SdmStatus sdm_bench_add_pairs(SdmBench *b, bool papers)
@@ -216,7 +195,5 @@ SdmStatus sdm_bench_add_pairs(SdmBench *b, bool papers)
     for (int i = 0; i < PAIRS; i++)
         if ((pairs[i].published != NULL) == papers)
             PASS(add_pair(b, &pairs[i]));
-    if (papers)
-        PASS(add_dem_stereo(b));
     return SDM_OK;
 }

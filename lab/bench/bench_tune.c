@@ -97,7 +97,7 @@ static SdmStatus try_kinds(Tune *t)
 SdmStatus sdm_bench_tune(SdmBench *b, FILE *to)
 {
     SdmStatus st = SDM_OK;
-    Tune t = {.bench = b, .device = sdm_bench_gpu(b)->device};
+    Tune t = {.bench = b, .device = b->device};
     const SdmTuning before = t.best = *sdm_device_tuning(t.device);
     const SdmTuning *const r = &t.best;
     double was[3], is[3]; /* seconds of each cost */

@@ -81,16 +81,18 @@ static SdmStatus make_field(const Truth *t, uint32_t seed, double length_m, floa
     return SDM_OK;
 }
 
-/* The value that `share` of the scene's cells exceed. */
-static SdmStatus exceeded_by(const Truth *t, const float *field, double share, float *value)
+/* The same with the value that `share` of the scene's cells exceed. */
+static SdmStatus make_parts(const Truth *t, uint32_t seed, double length_m, double share, float **field,
+                            float *edge)
 {
     SDM_OWNED float *copy = NULL;
     int64_t n = 0;
+    PASS(make_field(t, seed, length_m, field));
     PASS(sdm_alloc(t->sc->ctx, &copy, cells_of(t), sizeof *copy, "the reference"));
     for (size_t k = 0; k < cells_of(t); k++)
         if (t->class[k])
-            copy[n++] = field[k];
-    *value = share > 0.0 ? (float)sdm_quantile_f32(copy, n, 1.0 - share) : INFINITY;
+            copy[n++] = (*field)[k];
+    *edge = share > 0.0 ? (float)sdm_quantile_f32(copy, n, 1.0 - share) : INFINITY;
     return SDM_OK;
 }
 
@@ -132,8 +134,7 @@ static SdmStatus make_change(const Truth *t, float *change_m)
     SDM_OWNED float *field = NULL;
     float edge;
     SDM_OWNED int32_t *set = NULL;
-    PASS(make_field(t, 1, 0.03 * t->sc->extent_m, &field));
-    PASS(exceeded_by(t, field, t->sc->opt->change_share, &edge));
+    PASS(make_parts(t, 1, 0.03 * t->sc->extent_m, t->sc->opt->change_share, &field, &edge));
     PASS(sdm_alloc(t->sc->ctx, &set, cells_of(t), sizeof *set, "the reference"));
     for (int32_t k = 0; k < (int32_t)cells_of(t); k++) {
         set[k] = k;
@@ -165,8 +166,7 @@ static SdmStatus add_errors(const Truth *t, const Quality *q, double posting_m, 
     const size_t w = (size_t)t->nx;
     PASS(make_field(t, 2, q->noise_cells * posting_m, &noise));
     PASS(make_field(t, 3, LONG_WAVE_M, &wave));
-    PASS(make_field(t, 4, 0.02 * t->sc->extent_m, &forest));
-    PASS(exceeded_by(t, forest, FOREST_SHARE, &edge));
+    PASS(make_parts(t, 4, 0.02 * t->sc->extent_m, FOREST_SHARE, &forest, &edge));
     PASS(blur(t, t->height_m, 1.0, &smooth));
     for (int j = 0; j < t->ny; j++)
         for (int i = 0; i < t->nx; i++) {
@@ -234,8 +234,7 @@ static SdmStatus make_reference(const Truth *t, int step)
     for (size_t k = 0; k < cells_of(t); k++)
         height_m[k] -= change_m[k];
     PASS(add_errors(t, q, posting_m, height_m));
-    PASS(make_field(t, 5, 0.025 * t->sc->extent_m, &hole));
-    PASS(exceeded_by(t, hole, VOID_SHARE, &edge));
+    PASS(make_parts(t, 5, 0.025 * t->sc->extent_m, VOID_SHARE, &hole, &edge));
     PASS(sdm_alloc(t->sc->ctx, &out, cells_of(t), sizeof *out, "the reference"));
     sample_shifted(t, height_m, hole, edge, step, out);
     return write_raster(t, "reference.tif", "WGS 84 ellipsoid", step, out);

@@ -95,11 +95,8 @@ static bool is_snow(const SimScene *sc, const SimGround *g, const double p[3])
 static void truth_row(const SimScene *sc, const SimGround *g, const Grid *tile, int j, float *truth,
                       uint8_t *class)
 {
-    double at[2][2] = {{0.0, 0.0}, {0.0, 0.0}};
-    for (int v = 0; v < 2; v++) {
-        at[v][0] = 0.5 * sc->view[v].cam.width;
-        at[v][1] = 0.5 * sc->view[v].cam.height;
-    }
+    const SimCamera *const l = &sc->view[0].cam, *const r = &sc->view[1].cam;
+    double at[2][2] = {{0.5 * l->width, 0.5 * l->height}, {0.5 * r->width, 0.5 * r->height}};
     for (int i = 0; i < tile->nx; i++) {
         const int64_t ni = tile->per_cell * (tile->i0 + i), nj = tile->per_cell * (tile->j0 + j);
         const size_t k = (size_t)j * (size_t)tile->nx + (size_t)i;
@@ -158,7 +155,8 @@ static SdmStatus truth_tile(SimScene *sc, const Grid *tile, float *truth, uint8_
     return SDM_OK;
 }
 
-static SdmStatus create(SimScene *sc, const Grid *grid, const double geo[6], SimRaster *out[2])
+static SdmStatus create(SimScene *sc, const Grid *grid, const double geo[6], SimRaster **heights,
+                        SimRaster **classes)
 {
     SimRasterSpec spec = {.name = "truth.tif",
                           .nx = grid->nx,
@@ -167,45 +165,38 @@ static SdmStatus create(SimScene *sc, const Grid *grid, const double geo[6], Sim
                           .geo = geo,
                           .nodata = -9999.0,
                           .heights_above = "WGS 84 ellipsoid"};
-    PASS(sim_raster_create(sc, &spec, &out[0]));
+    PASS(sim_raster_create(sc, &spec, heights));
     spec.name = "class.tif";
     spec.type = GDT_Byte;
     spec.nodata = NAN;
     spec.heights_above = NULL;
-    return sim_raster_create(sc, &spec, &out[1]);
+    return sim_raster_create(sc, &spec, classes);
 }
 
 SdmStatus sim_truth(SimScene *sc)
 {
-    SdmStatus st = SDM_OK;
     const Grid grid = truth_grid(sc);
     const double geo[6] = {(double)grid.i0 * grid.step_m,  grid.step_m, 0.0,
                            -(double)grid.j0 * grid.step_m, 0.0,         -grid.step_m};
-    SimRaster *out[2] = {NULL, NULL};
-    float *truth = NULL;
-    uint8_t *class = NULL;
-    TRY(SDM_ALLOC(sc->ctx, "truth", SDM_ARRAY(truth, CELLS * CELLS), SDM_ARRAY(class, CELLS * CELLS)));
-    TRY(create(sc, &grid, geo, out));
+    SDM_CLOSED_BY(sim_raster_drop) SimRaster *heights = NULL, *classes = NULL;
+    SDM_OWNED float *truth = NULL;
+    SDM_OWNED uint8_t *class = NULL;
+    PASS(SDM_ALLOC(sc->ctx, "truth", SDM_ARRAY(truth, CELLS * CELLS), SDM_ARRAY(class, CELLS * CELLS)));
+    PASS(create(sc, &grid, geo, &heights, &classes));
     for (int y = 0; y < grid.ny; y += CELLS)
         for (int x = 0; x < grid.nx; x += CELLS) {
-            const Grid tile = {grid.i0 + x,
-                               grid.j0 + y,
-                               grid.nx - x < CELLS ? grid.nx - x : CELLS,
-                               grid.ny - y < CELLS ? grid.ny - y : CELLS,
-                               grid.per_cell,
-                               grid.step_m};
-            TRY(sdm_check_stop(sc->ctx));
-            TRY(truth_tile(sc, &tile, truth, class));
-            TRY(sim_raster_write(out[0], x, y, tile.nx, tile.ny, truth, GDT_Float32));
-            TRY(sim_raster_write(out[1], x, y, tile.nx, tile.ny, class, GDT_Byte));
+            Grid tile = grid;
+            tile.i0 += x;
+            tile.j0 += y;
+            tile.nx = grid.nx - x < CELLS ? grid.nx - x : CELLS;
+            tile.ny = grid.ny - y < CELLS ? grid.ny - y : CELLS;
+            PASS(sdm_check_stop(sc->ctx));
+            PASS(truth_tile(sc, &tile, truth, class));
+            PASS(sim_raster_write(heights, x, y, tile.nx, tile.ny, truth, GDT_Float32));
+            PASS(sim_raster_write(classes, x, y, tile.nx, tile.ny, class, GDT_Byte));
             sdm_progress(sc->ctx, 0, 0.8 + 0.2 * y / grid.ny, "write the truth");
         }
-    TRY(sim_raster_close(&out[0]));
-    TRY(sim_raster_close(&out[1]));
-    TRY(sim_reference(sc, geo, grid.nx, grid.ny));
-done:
-    sim_raster_drop(&out[0]);
-    sim_raster_drop(&out[1]);
-    SDM_FREE(&truth, &class);
-    return st;
+    PASS(sim_raster_close(&heights));
+    PASS(sim_raster_close(&classes));
+    return sim_reference(sc, geo, grid.nx, grid.ny);
 }
