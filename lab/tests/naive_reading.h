@@ -15,12 +15,6 @@ enum { COLUMNS = 11, ROWS = 24 };
 #define BASE "AST_L1A_00301012001180005_sim"
 static const double PI = 3.14159265358979323846;
 
-typedef struct Band { /* one band of the V003 text layout */
-    double col[COLUMNS], row[ROWS], p[ROWS][3], v[ROWS][3], sight[COLUMNS][3];
-    int rows, nx, ny;
-    float *image;
-} Band;
-
 static char folder[] = "/tmp/sdm_simulate_XXXXXX";
 
 static void out_path(char *path, size_t size, const char *dir, const char *file)
@@ -47,6 +41,14 @@ static void simulate_ok(const char *dir, SdmSimulateOptions *opt)
         fail_msg("%s", why);
 }
 
+/* The options are refused with this status and a sentence that holds the text. */
+static void simulate_refused(const char *dir, SdmSimulateOptions *opt, SdmStatus expected, const char *text)
+{
+    char why[512];
+    assert_int_equal(simulate(dir, opt, why, sizeof why), expected);
+    assert_non_null(strstr(why, text));
+}
+
 static SdmSimulateOptions small(void)
 {
     SdmSimulateOptions opt;
@@ -59,24 +61,58 @@ static SdmSimulateOptions small(void)
     return opt;
 }
 
-/* Raster as floats, the caller frees. */
-static float *read_raster(const char *dir, const char *file, int *nx, int *ny, double geo[6])
+typedef struct Raster {
+    float *v; /* ny x nx */
+    int nx, ny, count;
+    double geo[6];
+    OGRSpatialReferenceH srs; /* of a raster with georeference, else NULL */
+} Raster;
+
+static void close_raster(const Raster *r)
+{
+    free(r->v);
+    OSRDestroySpatialReference(r->srs);
+}
+#define RASTER SDM_CLOSED_BY(close_raster) const Raster
+
+static Raster read_raster(const char *dir, const char *file)
 {
     char path[400];
     out_path(path, sizeof path, dir, file);
     GDALDatasetH ds = GDALOpen(path, GA_ReadOnly);
     assert_non_null(ds);
-    *nx = GDALGetRasterXSize(ds);
-    *ny = GDALGetRasterYSize(ds);
-    float *const v = malloc((size_t)*nx * (size_t)*ny * sizeof *v);
-    assert_non_null(v);
+    Raster r = {.nx = GDALGetRasterXSize(ds), .ny = GDALGetRasterYSize(ds)};
+    r.count = r.nx * r.ny;
+    r.v = malloc((size_t)r.count * sizeof *r.v);
+    assert_non_null(r.v);
     assert_int_equal(
-        GDALRasterIO(GDALGetRasterBand(ds, 1), GF_Read, 0, 0, *nx, *ny, v, *nx, *ny, GDT_Float32, 0, 0),
+        GDALRasterIO(GDALGetRasterBand(ds, 1), GF_Read, 0, 0, r.nx, r.ny, r.v, r.nx, r.ny, GDT_Float32, 0, 0),
         CE_None);
-    if (geo)
-        assert_int_equal(GDALGetGeoTransform(ds, geo), CE_None);
+    if (GDALGetGeoTransform(ds, r.geo) == CE_None)
+        r.srs = OSRClone(GDALGetSpatialRef(ds));
     GDALClose(ds);
-    return v;
+    return r;
+}
+
+typedef struct Band { /* one band of the V003 text layout */
+    double col[COLUMNS], row[ROWS], p[ROWS][3], v[ROWS][3], sight[COLUMNS][3];
+    int rows;
+    Raster image;
+} Band;
+
+static void close_band(const Band *b)
+{
+    close_raster(&b->image);
+}
+#define BAND SDM_CLOSED_BY(close_band) const Band
+
+/* How many values lie from lo to hi. */
+static int count_in(const Raster *r, float lo, float hi)
+{
+    int n = 0;
+    for (int k = 0; k < r->count; k++)
+        n += r->v[k] >= lo && r->v[k] <= hi;
+    return n;
 }
 
 /* All numbers of a text table. */
@@ -94,26 +130,32 @@ static int read_numbers(const char *dir, const char *band, const char *field, do
     return n;
 }
 
-static void read_band(const char *dir, const char *name, Band *b)
+/* view: 0 left, 1 right. */
+static Band read_band(const char *dir, int view)
 {
     static double t[ROWS * COLUMNS * 3];
     char file[128];
-    b->rows = read_numbers(dir, name, "SatellitePosition", &b->p[0][0], ROWS * 3) / 3;
-    assert_int_equal(read_numbers(dir, name, "SatelliteVelocity", &b->v[0][0], ROWS * 3), b->rows * 3);
-    assert_int_equal(read_numbers(dir, name, "SightVector", t, ROWS * COLUMNS * 3), b->rows * COLUMNS * 3);
-    memcpy(b->sight, t, sizeof b->sight);
-    assert_int_equal(read_numbers(dir, name, "LatticePoint", t, ROWS * COLUMNS * 3), b->rows * COLUMNS * 2);
+    Band b;
+    const char *const name = view ? "3B" : "3N";
+    b.rows = read_numbers(dir, name, "SatellitePosition", &b.p[0][0], ROWS * 3) / 3;
+    assert_int_equal(read_numbers(dir, name, "SatelliteVelocity", &b.v[0][0], ROWS * 3), b.rows * 3);
+    assert_int_equal(read_numbers(dir, name, "SightVector", t, ROWS * COLUMNS * 3), b.rows * COLUMNS * 3);
+    memcpy(b.sight, t, sizeof b.sight);
+    assert_int_equal(read_numbers(dir, name, "LatticePoint", t, ROWS * COLUMNS * 3), b.rows * COLUMNS * 2);
     for (int c = 0; c < COLUMNS; c++)
-        b->col[c] = t[2 * c];
-    for (int r = 0; r < b->rows; r++)
-        b->row[r] = t[2 * COLUMNS * r + 1];
+        b.col[c] = t[2 * c];
+    for (int r = 0; r < b.rows; r++)
+        b.row[r] = t[2 * COLUMNS * r + 1];
     snprintf(file, sizeof file, BASE ".VNIR_Band%s.ImageData.tif", name);
-    b->image = read_raster(dir, file, &b->nx, &b->ny, NULL);
-    FREED double *const table = malloc((size_t)b->nx * 3 * sizeof *table);
-    assert_int_equal(read_numbers(dir, name, "RadiometricCorrTable", table, b->nx * 3), b->nx * 3);
-    for (int k = 0; k < b->nx * b->ny; k++)
-        b->image[k] = (float)(table[3 * (k % b->nx) + 1] * (double)b->image[k] / table[3 * (k % b->nx) + 2] +
-                              table[3 * (k % b->nx)]);
+    b.image = read_raster(dir, file);
+    const int nx = b.image.nx;
+    FREED double *const table = malloc((size_t)nx * 3 * sizeof *table);
+    assert_int_equal(read_numbers(dir, name, "RadiometricCorrTable", table, nx * 3), nx * 3);
+    for (int k = 0; k < b.image.count; k++) {
+        const double *const of = table + 3 * (ptrdiff_t)(k % nx);
+        b.image.v[k] = (float)(of[1] * (double)b.image.v[k] / of[2] + of[0]);
+    }
+    return b;
 }
 
 /* Cubic Lagrange interpolation in table[n][3] at x of grid[n]. */
@@ -209,7 +251,7 @@ static void find(const Band *b, double lon, double lat, double h, double *col, d
     }
 }
 
-static float cubic_at(const Band *b, double col, double row)
+static float cubic_at(const Raster *image, double col, double row)
 {
     const int i = (int)floor(col), j = (int)floor(row);
     const double t = col - i, u = row - j;
@@ -220,51 +262,47 @@ static float cubic_at(const Band *b, double col, double row)
     double sum = 0.0;
     for (int m = 0; m < 4; m++)
         for (int k = 0; k < 4; k++)
-            sum += w[1][m] * w[0][k] * (double)b->image[(j + m - 1) * b->nx + i + k - 1];
+            sum += w[1][m] * w[0][k] * (double)image->v[(j + m - 1) * image->nx + i + k - 1];
     return (float)sum;
 }
 
 /* truth.tif: heights by bilinear interpolation between cells. */
 typedef struct World {
-    float *truth;
-    int nx, ny;
-    double geo[6];
+    Raster truth;
     OGRCoordinateTransformationH to_map;
 } World;
 
-static void world_open(World *w, const char *dir)
+static World open_world(const char *dir)
 {
-    char path[400];
-    w->truth = read_raster(dir, "truth.tif", &w->nx, &w->ny, w->geo);
-    out_path(path, sizeof path, dir, "truth.tif");
-    GDALDatasetH ds = GDALOpen(path, GA_ReadOnly);
-    OGRSpatialReferenceH geo = OSRNewSpatialReference(NULL), map = OSRClone(GDALGetSpatialRef(ds));
+    World w = {.truth = read_raster(dir, "truth.tif")};
+    OGRSpatialReferenceH geo = OSRNewSpatialReference(NULL);
     OSRImportFromEPSG(geo, 4326);
     OSRSetAxisMappingStrategy(geo, OAMS_TRADITIONAL_GIS_ORDER);
-    OSRSetAxisMappingStrategy(map, OAMS_TRADITIONAL_GIS_ORDER);
-    w->to_map = OCTNewCoordinateTransformation(geo, map);
+    OSRSetAxisMappingStrategy(w.truth.srs, OAMS_TRADITIONAL_GIS_ORDER);
+    w.to_map = OCTNewCoordinateTransformation(geo, w.truth.srs);
     OSRDestroySpatialReference(geo);
-    OSRDestroySpatialReference(map);
-    GDALClose(ds);
+    return w;
 }
 
-static void world_close(World *w)
+static void close_world(const World *w)
 {
     OCTDestroyCoordinateTransformation(w->to_map);
-    free(w->truth);
+    close_raster(&w->truth);
 }
+#define WORLD SDM_CLOSED_BY(close_world) const World
 
 static double world_height(const World *w, double lon, double lat)
 {
+    const Raster *const map = &w->truth;
     double x = lon, y = lat;
     assert_true(OCTTransform(w->to_map, 1, &x, &y, NULL));
-    const double a = (x - w->geo[0]) / w->geo[1] - 0.5, b = (y - w->geo[3]) / w->geo[5] - 0.5;
+    const double a = (x - map->geo[0]) / map->geo[1] - 0.5, b = (y - map->geo[3]) / map->geo[5] - 0.5;
     const int i = (int)floor(a), j = (int)floor(b);
-    assert_true(i >= 0 && j >= 0 && i < w->nx - 1 && j < w->ny - 1);
-    const float *const r = w->truth + j * w->nx + i;
+    assert_true(i >= 0 && j >= 0 && i < map->nx - 1 && j < map->ny - 1);
+    const float *const r = map->v + j * map->nx + i;
     const double t = a - i, u = b - j;
     return (1 - u) * ((1 - t) * (double)r[0] + t * (double)r[1]) +
-           u * ((1 - t) * (double)r[w->nx] + t * (double)r[w->nx + 1]);
+           u * ((1 - t) * (double)r[map->nx] + t * (double)r[map->nx + 1]);
 }
 
 /* Where the ray of a left pixel meets the truth (gentle terrain: fixed point), then the pixel of the right
@@ -276,8 +314,8 @@ static void transfer(const World *w, const Band *l, const Band *r, double col, d
         hit(l, col, row, h, &lon, &lat);
         h = world_height(w, lon, lat);
     }
-    at[0] = 0.5 * r->nx;
-    at[1] = 0.5 * r->ny;
+    at[0] = 0.5 * r->image.nx;
+    at[1] = 0.5 * r->image.ny;
     find(r, lon, lat, h, &at[0], &at[1]);
 }
 
