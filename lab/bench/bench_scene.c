@@ -34,7 +34,8 @@ SdmStatus sdm_bench_scene_open(SdmBench *b, int width, int height)
     PASS(sdm_bench_alloc(b, &s, 1, sizeof *s));
     b->scene = s;
     s->win = (SdmWindow){.w = w, .h = h};
-    PASS(sdm_syn_open(b->ctx, w, h, 0.5, 300.0, 42, &s->scene));
+    s->scene = (SynScene){.width = w, .height = h, .slope = 0.5, .wave_px = 300.0, .seed = 42};
+    PASS(sdm_syn_open(b->ctx, &s->scene));
     return sdm_syn_surface(b->ctx, &s->scene, &coarse, 0.4, &s->coarse);
 }
 

@@ -3,7 +3,7 @@
 #include "simulate/sim.h"
 
 static const double ORBIT_M = 705000.0, RADIUS_M = 6378137.0, GM = 3.986004418e14;
-static const double LINE_S = 2.199e-3, ASTER_GSD_M = 15.0, AFT_DEG = 27.6;
+static const double LINE_S = 2.199e-3, ASTER_GSD_M = 15.0, AFT_DEG = 27.6, JITTER_CYCLES = 0.0033 /* a row */;
 
 /* UTM zone of the centre; polar stereographic where UTM ends. */
 static int epsg_of(double lon, double lat)
@@ -165,7 +165,7 @@ static SdmStatus place_jitter(SimScene *sc)
         SimCamera *const cam = &sc->view[v].cam;
         if (v == 1 && opt->jitter_px > 0.0) /* without an error seed it starts with the scene */
             cam->wave[cam->waves++] = (SimWave){.amplitude_px = opt->jitter_px,
-                                                .frequency = opt->jitter_frequency,
+                                                .frequency = JITTER_CYCLES,
                                                 .phase = opt->error_seed ? phase_of(opt, 0, 0) : 0.0,
                                                 .lag = 2.0};
         const int first = cam->waves;

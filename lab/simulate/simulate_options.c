@@ -66,9 +66,7 @@ const SdmOptionSpec sdm_simulate_options[] = {
          "Pointing error of the right view, columns."),
     REAL("--pointing-along", "PX", pointing_px[1], -200, 200, "0", "Pointing error of the right view, rows."),
     REAL("--jitter", "PX", jitter_px, 0, 10, "0",
-         "Amplitude of the right view's jitter on both axes, pixels."),
-    REAL("--jitter-frequency", "CYCLES", jitter_frequency, 0, 0.5, "0.0033",
-         "Frequency of the jitter, cycles a row."),
+         "Amplitude of the right view's jitter on both axes, of 0.0033 cycles a row, pixels."),
     TEXT("--jitter-left", "LIST", jitter_left, "none",
          "Jitter of the left view as a sum of up to 8 sines, AMPLITUDE:WAVELENGTH in pixels and rows, "
          "separated by commas, such as 0.15:300,0.08:90. --seed or --error-seed gives their phases on either "
@@ -125,7 +123,6 @@ void sdm_simulate_default(SdmSimulateOptions *opt)
                                 .base_m = 300.0,
                                 .texture_dn = 16.0,
                                 .noise_dn = 1.0,
-                                .jitter_frequency = 0.0033,
                                 .change_share = 0.1,
                                 .seed = 1};
 }

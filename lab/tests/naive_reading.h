@@ -1,13 +1,14 @@
 /* A naive reading of what simulate writes, for test_simulate.c: text tables -> rays by the documented
- * formula, RPC polynomials worked out by hand.  Slow and sure; shares nothing with src/. */
+ * formula, RPC by GDAL.  Slow and sure; shares two products of vectors with src/. */
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "core/math.h"
 #include "simulate/simulate.h"
 #include "tests/case.h"
 
-#include <cpl_string.h>
 #include <gdal.h>
+#include <gdal_alg.h>
 #include <ogr_srs_api.h>
 #include <sys/stat.h>
 
@@ -174,13 +175,6 @@ static void interpolate(const double *grid, const double (*table)[3], int n, dou
     }
 }
 
-static void cross(const double a[3], const double b[3], double out[3])
-{
-    out[0] = a[1] * b[2] - a[2] * b[1];
-    out[1] = a[2] * b[0] - a[0] * b[2];
-    out[2] = a[0] * b[1] - a[1] * b[0];
-}
-
 static void scale(double v[3], double f)
 {
     for (int a = 0; a < 3; a++)
@@ -189,7 +183,7 @@ static void scale(double v[3], double f)
 
 static double norm(const double v[3])
 {
-    return sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]);
+    return sqrt(sdm_dot3(v, v));
 }
 
 static double height_of(const double p[3], double *lon, double *lat)
@@ -214,9 +208,9 @@ static void hit(const Band *b, double col, double row, double h, double *lon, do
     interpolate(b->col, b->sight, COLUMNS, col, s);
     memcpy(z, p, sizeof z);
     scale(z, -1.0 / norm(p));
-    cross(p, v, y);
+    sdm_cross3(p, v, y);
     scale(y, -1.0 / norm(y));
-    cross(y, z, x);
+    sdm_cross3(y, z, x);
     double d[3];
     for (int a = 0; a < 3; a++)
         d[a] = x[a] * s[0] + y[a] * s[1] + z[a] * s[2];
@@ -319,35 +313,17 @@ static void transfer(const World *w, const Band *l, const Band *r, double col, d
     find(r, lon, lat, h, &at[0], &at[1]);
 }
 
-/* RPC00B polynomial of 20 terms. */
-static double polynomial(const char *text, double l, double f, double h)
+/* Where GDAL's own transformer puts a ground point; pixel centres are whole numbers here. */
+static void project_rpc(GDALDatasetH ds, double lon, double lat, double h, double *col, double *row)
 {
-    const double t[20] = {1,         l,         f,         h,         l * f,     l * h,     f * h,
-                          l * l,     f * f,     h * h,     f * l * h, l * l * l, l * f * f, l * h * h,
-                          l * l * f, f * f * f, f * h * h, l * l * h, f * f * h, h * h * h};
-    double sum = 0.0;
-    char *end;
-    for (int k = 0; k < 20; k++, text = end)
-        sum += t[k] * strtod(text, &end);
-    return sum;
-}
-
-static double item(char **m, const char *name)
-{
-    const char *const v = CSLFetchNameValue(m, name);
-    assert_non_null(v);
-    return atof(v);
-}
-
-static void project_rpc(char **m, double lon, double lat, double h, double *col, double *row)
-{
-    const double l = remainder(lon - item(m, "LONG_OFF"), 360.0) / item(m, "LONG_SCALE");
-    const double f = (lat - item(m, "LAT_OFF")) / item(m, "LAT_SCALE");
-    const double z = (h - item(m, "HEIGHT_OFF")) / item(m, "HEIGHT_SCALE");
-    *row = polynomial(CSLFetchNameValue(m, "LINE_NUM_COEFF"), l, f, z) /
-               polynomial(CSLFetchNameValue(m, "LINE_DEN_COEFF"), l, f, z) * item(m, "LINE_SCALE") +
-           item(m, "LINE_OFF");
-    *col = polynomial(CSLFetchNameValue(m, "SAMP_NUM_COEFF"), l, f, z) /
-               polynomial(CSLFetchNameValue(m, "SAMP_DEN_COEFF"), l, f, z) * item(m, "SAMP_SCALE") +
-           item(m, "SAMP_OFF");
+    GDALRPCInfoV2 rpc;
+    int good = 0;
+    assert_true(GDALExtractRPCInfoV2(GDALGetMetadata(ds, "RPC"), &rpc));
+    void *const to_image = GDALCreateRPCTransformerV2(&rpc, true, 0.0, NULL);
+    *col = lon;
+    *row = lat;
+    assert_true(GDALRPCTransform(to_image, false, 1, col, row, &h, &good) && good);
+    GDALDestroyRPCTransformer(to_image);
+    *col -= 0.5;
+    *row -= 0.5;
 }

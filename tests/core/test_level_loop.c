@@ -29,7 +29,13 @@ static SdmContext *open_context(int threads)
 static void bench_open(Bench *b, int width, int height, double slope, const char *cost)
 {
     b->ctx = open_context(2);
-    assert_int_equal(sdm_syn_open(b->ctx, width, height, slope, 300.0, 42, &b->scene), SDM_OK);
+    b->scene = (SynScene){.width = width,
+                          .height = height,
+                          .slope = slope,
+                          .wave_px = 300.0,
+                          .seed = 42,
+                          .down = b->scene.down};
+    assert_int_equal(sdm_syn_open(b->ctx, &b->scene), SDM_OK);
     assert_int_equal(sdm_match_settings(b->ctx, NULL, cost, "auto", 8.0f, &b->settings), SDM_OK);
     b->settings.coarse_level = COARSE;
     b->settings.coarsest_level = COARSE;
@@ -88,18 +94,12 @@ static void recover(const char *cost, double slope, bool turned, double median_p
                     double least_valid)
 {
     enum { W = 640, H = 320 };
-    SDM_CLOSED_BY(bench_close) Bench b = {0};
+    SDM_CLOSED_BY(bench_close) Bench b = {.scene.down = turned};
     SDM_CLOSED_BY(sdm_fine_result_free) SdmFineResult r = {0};
     FREED double *const error = malloc(sizeof *error * W * H);
     size_t all;
     assert_non_null(error);
     bench_open(&b, W, H, slope, cost);
-    if (turned) {
-        SynScene scene = b.scene;
-        assert_int_equal(sdm_syn_turn(b.ctx, &scene, &b.scene), SDM_OK);
-        sdm_syn_close(&scene);
-        assert_int_equal(b.scene.left.w, H + 2 * SYN_MARGIN);
-    }
     assert_int_equal(fine(&b, b.ctx, 0, 0, W, H, &r), SDM_OK);
     const size_t n = errors_of(&b, &r, 24, error, &all);
     assert_true(n > 0);
@@ -289,11 +289,12 @@ static double rms_px(const SynScene *scene, const SdmSurface *s)
 TEST_IN(narrow_slopes_are_sharpened, open_context(2))
 {
     enum { W = 640, H = 480, LEVEL = 2, ROUNDS = 6, HOLE = 60 * (W >> LEVEL) + 80 };
-    SDM_CLOSED_BY(sdm_syn_close) SynScene scene = {0};
+    SDM_CLOSED_BY(sdm_syn_close)
+    SynScene scene = {.width = W, .height = H, .slope = 0.8, .wave_px = 64.0, .seed = 42};
     SdmMatchSettings set;
     SDM_CLOSED_BY(sdm_surface_free) SdmSurface s = {0};
     const SdmWindow win = {.level = LEVEL, .w = W >> LEVEL, .h = H >> LEVEL};
-    assert_int_equal(sdm_syn_open(ctx, W, H, 0.8, 64.0, 42, &scene), SDM_OK);
+    assert_int_equal(sdm_syn_open(ctx, &scene), SDM_OK);
     assert_int_equal(sdm_match_settings(ctx, NULL, "zncc", "auto", 8.0f, &set), SDM_OK);
     assert_int_equal(sdm_syn_surface(ctx, &scene, &win, 0.0, &s), SDM_OK);
     for (int i = 0; i < win.w * win.h; i++)

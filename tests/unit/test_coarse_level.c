@@ -96,9 +96,10 @@ static void strips(const char *cost, const char *optimizer, bool smaller)
     const size_t cut_small = 2;
 #endif
     SDM_CLOSED_BY(sdm_close) SdmContext *ctx = default_context();
-    SDM_CLOSED_BY(sdm_syn_close) SynScene scene = {0};
+    SDM_CLOSED_BY(sdm_syn_close)
+    SynScene scene = {.width = W, .height = H, .slope = 0.6, .wave_px = 150.0, .seed = 42};
     Result whole, cut;
-    assert_int_equal(sdm_syn_open(ctx, W, H, 0.6, 150.0, 42, &scene), SDM_OK);
+    assert_int_equal(sdm_syn_open(ctx, &scene), SDM_OK);
     /* a dark band without texture, so that rejection, retry and filling have work across the cuts */
     SdmLevelImage *const im = &scene.left_pyramid.level[LEVEL];
     for (int64_t y = im->h / 3; y < im->h / 3 + 60; y++)
