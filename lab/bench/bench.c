@@ -8,19 +8,18 @@
 #include <string.h>
 
 #define FIELD(name) offsetof(SdmBenchOptions, name)
-#define NO_RANGE 0.0, 0.0, NULL
 
 const SdmOptionSpec sdm_bench_options[] = {
     {"--repeats", "N", SDM_OPT_INT, FIELD(repeats), 1.0, 99.0, NULL, "7", SDM_CMD_OTHER_MATCH,
      "Timings of each case, interleaved with those of the other instruction sets; their median counts. At "
      "most 3 of what takes over a second."},
-    {"--csv", "FILE", SDM_OPT_TEXT, FIELD(csv), NO_RANGE, "none", SDM_CMD_OTHER_MATCH,
+    {"--csv", "FILE", SDM_OPT_TEXT, FIELD(csv), SDM_NO_RANGE, "none", SDM_CMD_OTHER_MATCH,
      "Write the figures as CSV, too."},
-    {"--quick", NULL, SDM_OPT_BOOL, FIELD(quick), NO_RANGE, "off", SDM_CMD_OTHER_MATCH,
+    {"--quick", NULL, SDM_OPT_BOOL, FIELD(quick), SDM_NO_RANGE, "off", SDM_CMD_OTHER_MATCH,
      "Small images: shows that everything works; the figures mean nothing."},
-    {"--only", "TEXT", SDM_OPT_TEXT, FIELD(only), NO_RANGE, "all", SDM_CMD_OTHER_MATCH,
+    {"--only", "TEXT", SDM_OPT_TEXT, FIELD(only), SDM_NO_RANGE, "all", SDM_CMD_OTHER_MATCH,
      "Time the rows whose name holds TEXT alone."},
-    {"--tune", NULL, SDM_OPT_BOOL, FIELD(tune), NO_RANGE, "off", SDM_CMD_OTHER_MATCH,
+    {"--tune", NULL, SDM_OPT_BOOL, FIELD(tune), SDM_NO_RANGE, "off", SDM_CMD_OTHER_MATCH,
      "Instead: measure sizes of launches on the device of --device and print the row for gpu/tuning.c."},
     {.name = NULL},
 };

@@ -21,8 +21,7 @@ typedef struct SynScene {
     SdmPyramid left_pyramid, right_pyramid; /* levels 0 .. SYN_LEVELS - 1 */
 } SynScene;
 
-/* Make the scene of the size, terrain, seed and direction that *s says; on failure nothing needs to be closed.
- */
+/* Make the scene of the size, terrain, seed and direction that *s says; on failure it is closed. */
 SdmStatus sdm_syn_open(SdmContext *ctx, SynScene *s);
 void sdm_syn_close(SynScene *s);
 

@@ -40,10 +40,9 @@ OGRSpatialReferenceH sim_srs(int epsg); /* axes in the order of GIS programs; NU
  * values of at most `rcond` (>= 0) times the largest count as 0.
  * a: m x n, m >= n >= 1; overwritten.
  * b: m; its first n values become x, the others are undefined.
- * rank: of a, 0..n: the number of singular values that count.
- * @return false where a or b is not finite, or the rotations do not converge; b and rank are then undefined
+ * @return false where a or b is not finite, or the rotations do not converge; b is then undefined
  */
-bool sim_solve(int m, int n, double rcond, double *a, double *b, int *rank);
+bool sim_solve(int m, int n, double rcond, double *a, double *b);
 
 /* ---- sim_camera.c: circular orbit, line scanner ---- */
 typedef struct SimWave { /* jitter: amplitude on both axes, cycles a row; the rows' sine is `lag` ahead,
@@ -188,7 +187,6 @@ typedef struct SimScene {
 } SimScene;
 
 SdmStatus sim_lattice_open(SimScene *sc, SimView *view);
-void sim_lattice_close(SimLattice *lat);
 /* Collapse the lattice to one image row; out: nx x 6. */
 void sim_lattice_row(const SimLattice *lat, double row, double *out);
 void sim_lattice_ray(const SimLattice *lat, const double *row, double col, SimRay *ray);

@@ -62,11 +62,6 @@ SdmStatus sim_lattice_open(SimScene *sc, SimView *view)
     return SDM_OK;
 }
 
-void sim_lattice_close(SimLattice *lat)
-{
-    sdm_free(&lat->node);
-}
-
 /* First of the four nodes around a pixel and their cubic (Lagrange) weights. */
 static int cubic(double px, int n, double w[4])
 {

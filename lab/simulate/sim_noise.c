@@ -50,32 +50,27 @@ void sim_spectrum(SimSpectrum *spec, uint32_t seed, int bottom, int top, double 
         spec->amp[k] *= sigma / sqrt(power);
 }
 
-static int64_t half(int64_t i)
-{
-    return i >= 0 ? i / 2 : -((1 - i) / 2);
-}
-
 /* Window of the next coarser octave that the subdivision of `fine` reads. */
 static SimWindow parent(const SimWindow *fine)
 {
-    const int64_t i0 = half(fine->i0) - 1, j0 = half(fine->j0) - 1;
+    const int64_t i0 = sdm_floor_div(fine->i0, 2) - 1, j0 = sdm_floor_div(fine->j0, 2) - 1;
     return (SimWindow){.i0 = i0,
                        .j0 = j0,
-                       .nx = (int)(half(fine->i0 + fine->nx - 1) + 2 - i0),
-                       .ny = (int)(half(fine->j0 + fine->ny - 1) + 2 - j0),
+                       .nx = (int)(sdm_floor_div(fine->i0 + fine->nx - 1, 2) + 2 - i0),
+                       .ny = (int)(sdm_floor_div(fine->j0 + fine->ny - 1, 2) + 2 - j0),
                        .step_m = 2.0 * fine->step_m};
 }
 
 static float column_of(const SimWindow *c, int64_t i, const float *row)
 {
-    const int64_t h = half(i) - c->i0;
+    const int64_t h = sdm_floor_div(i, 2) - c->i0;
     return i & 1 ? 0.5f * (row[h] + row[h + 1]) : 0.125f * (row[h - 1] + row[h + 1]) + 0.75f * row[h];
 }
 
 /* fine += subdivided coarse: masks (1 6 1)/8 on even nodes, (4 4)/8 on odd ones.  line: coarse->nx floats. */
 static void subdivide_row(const SimWindow *coarse, SimWindow *fine, int j, float *line)
 {
-    const int64_t jj = fine->j0 + j, h = half(jj) - coarse->j0;
+    const int64_t jj = fine->j0 + j, h = sdm_floor_div(jj, 2) - coarse->j0;
     const float *const r = coarse->v + (size_t)h * (size_t)coarse->nx;
     const ptrdiff_t n = coarse->nx;
     for (int i = 0; i < coarse->nx; i++)

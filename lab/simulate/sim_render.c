@@ -12,7 +12,7 @@ enum { TOWN_RAYS = 4 }; /* a pixel and axis */
 typedef struct Job { /* one tile of one view */
     SimScene *sc;
     const SimView *view;
-    SimGround ground;
+    const SimGround *ground;
     int c0, r0, nx, ny;
     double foot[2][2]; /* map x, y a column; map x, y a row */
     double *rows;      /* a lattice row for each row of the tile */
@@ -27,7 +27,7 @@ static float footprint(const Job *job, const SimRay *ray, double h)
     double x, y, part[2][2];
     float slope[2];
     sim_ray_xy(lat, ray, h, &x, &y);
-    sim_slope(&job->ground.terrain, x, y, slope);
+    sim_slope(&job->ground->terrain, x, y, slope);
     double lean[2];
     sim_ray_lean(lat, ray, h, lean);
     const double facing = 1.0 - (double)slope[0] * lean[0] - (double)slope[1] * lean[1],
@@ -38,7 +38,7 @@ static float footprint(const Job *job, const SimRay *ray, double h)
         part[a][0] = job->foot[a][0] + rise * lean[0];
         part[a][1] = job->foot[a][1] + rise * lean[1];
         const double length = sqrt(part[a][0] * part[a][0] + part[a][1] * part[a][1]);
-        n[a] = (int)(2.0 * length / job->ground.terrain.step_m + 0.8);
+        n[a] = (int)(2.0 * length / job->ground->terrain.step_m + 0.8);
         n[a] = n[a] < 2 ? 2 : n[a] > 6 ? 6 : n[a];
     }
     if (job->sc->town)
@@ -51,8 +51,8 @@ static float footprint(const Job *job, const SimRay *ray, double h)
             const double p[3] = {x + to[0], y + to[1],
                                  h + (double)slope[0] * to[0] + (double)slope[1] * to[1]};
             sum += job->sc->town
-                       ? sim_town_dn(job->sc, (int)(job->view - job->sc->view), p, lean, &job->ground.light)
-                       : sim_value(&job->ground.light, p[0], p[1]);
+                       ? sim_town_dn(job->sc, (int)(job->view - job->sc->view), p, lean, &job->ground->light)
+                       : sim_value(&job->ground->light, p[0], p[1]);
         }
     return sum / (float)(n[0] * n[1]);
 }
@@ -60,7 +60,7 @@ static float footprint(const Job *job, const SimRay *ray, double h)
 static void render_row(Job *job, int r)
 {
     const SimScene *const sc = job->sc;
-    const SimGround *const g = &job->ground;
+    const SimGround *const g = job->ground;
     const SimLattice *const lat = &job->view->lattice;
     double *const line = job->rows + (size_t)r * (size_t)lat->nx * 6;
     double dcol, drow;
@@ -146,7 +146,7 @@ static void set_footprint(Job *job)
 
 static SdmStatus render_tile(Job *job, bool wide)
 {
-    SdmStatus st = SDM_OK;
+    SDM_CLOSED_BY(sim_ground_close) SimGround ground = {.top = 0.0f};
     SimScene *const sc = job->sc;
     const SimCamera *const cam = &job->view->cam;
     const double jitter = sim_camera_jitter(cam), m0 = 2.0 + fabs(cam->shift_px[0]) + jitter,
@@ -156,9 +156,10 @@ static SdmStatus render_tile(Job *job, bool wide)
     SimBox sky[SIM_DECKS];
     for (int k = 0; k < sc->decks; k++)
         sky[k] = sim_lattice_box(&job->view->lattice, px, sc->deck[k].height, sc->deck[k].top);
-    TRY(sim_ground_open(sc, &box, &job->ground));
-    TRY(sim_light_open(sc, (int)(job->view - sc->view), &job->ground));
-    TRY(sim_cloud_open(sc, sky, &box, &job->ground));
+    PASS(sim_ground_open(sc, &box, &ground));
+    PASS(sim_light_open(sc, (int)(job->view - sc->view), &ground));
+    PASS(sim_cloud_open(sc, sky, &box, &ground));
+    job->ground = &ground;
     set_footprint(job);
 #pragma omp parallel for schedule(dynamic, 4) num_threads(sc->threads)
     for (int r = 0; r < job->ny; r++) {
@@ -167,9 +168,7 @@ static SdmStatus render_tile(Job *job, bool wide)
             bloom_row(job, r);
         develop_row(job, r, wide);
     }
-done:
-    sim_ground_close(&job->ground);
-    return st;
+    return SDM_OK;
 }
 
 static SdmStatus render_tiles(Job *job, bool wide, SimRaster *raw, SimRaster *plain)

@@ -96,8 +96,7 @@ static SdmStatus solve(SimScene *sc, Fit *fit, int axis)
                 a[TERMS + m - 1] = -w * z * t[m];
             fit->b[k] = w * z;
         }
-        int rank;
-        if (!sim_solve(POINTS, UNKNOWNS, 1e-11, fit->a, fit->b, &rank))
+        if (!sim_solve(POINTS, UNKNOWNS, 1e-11, fit->a, fit->b))
             return sdm_fail(sc->ctx, SDM_ERR_DATA, "the RPC of the simulated camera could not be fitted");
         for (int m = 0; m < UNKNOWNS; m++)
             coef[m] = fit->b[m];

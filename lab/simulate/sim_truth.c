@@ -7,14 +7,14 @@
 
 enum { CELLS = 1024 };
 
-typedef struct Grid { /* cells of 2 gsd, of a town 1; cell (i, j) spans terrain nodes per_cell i .. per_cell
-                       * (i + 1) */
-    int64_t i0, j0;
-    int nx, ny, per_cell;
-    double step_m;
-} Grid;
+/* Terrain nodes a cell: of 2 gsd, of a town 1. */
+static int nodes_of(const SimScene *sc)
+{
+    return sc->town ? 1 : 2;
+}
 
-static Grid truth_grid(const SimScene *sc)
+/* The cells as the first node of each; `v` stays NULL. */
+static SimWindow truth_grid(const SimScene *sc)
 {
     SimBox all = {INFINITY, INFINITY, -INFINITY, -INFINITY};
     for (int v = 0; v < 2; v++) {
@@ -23,9 +23,10 @@ static Grid truth_grid(const SimScene *sc)
         const SimBox b = sim_lattice_box(&sc->view[v].lattice, px, sc->h_lo, sc->h_hi);
         all = (SimBox){fmin(all.x0, b.x0), fmin(all.y0, b.y0), fmax(all.x1, b.x1), fmax(all.y1, b.y1)};
     }
-    const int per_cell = sc->town ? 1 : 2;
-    const SimWindow w = sim_window(&all, per_cell * sc->opt->gsd_m, 0);
-    return (Grid){w.i0, w.j0, w.nx - 1, w.ny - 1, per_cell, w.step_m};
+    SimWindow grid = sim_window(&all, nodes_of(sc) * sc->opt->gsd_m, 0);
+    grid.nx--;
+    grid.ny--;
+    return grid;
 }
 
 /* Mean of the cubic B-spline surface over the cell that starts at node (i, j) of t. */
@@ -92,13 +93,13 @@ static bool is_snow(const SimScene *sc, const SimGround *g, const double p[3])
     return false;
 }
 
-static void truth_row(const SimScene *sc, const SimGround *g, const Grid *tile, int j, float *truth,
+static void truth_row(const SimScene *sc, const SimGround *g, const SimWindow *tile, int j, float *truth,
                       uint8_t *class)
 {
     const SimCamera *const l = &sc->view[0].cam, *const r = &sc->view[1].cam;
     double at[2][2] = {{0.5 * l->width, 0.5 * l->height}, {0.5 * r->width, 0.5 * r->height}};
     for (int i = 0; i < tile->nx; i++) {
-        const int64_t ni = tile->per_cell * (tile->i0 + i), nj = tile->per_cell * (tile->j0 + j);
+        const int64_t ni = nodes_of(sc) * (tile->i0 + i), nj = nodes_of(sc) * (tile->j0 + j);
         const size_t k = (size_t)j * (size_t)tile->nx + (size_t)i;
         double p[3] = {((double)(tile->i0 + i) + 0.5) * tile->step_m,
                        -((double)(tile->j0 + j) + 0.5) * tile->step_m, 0.0};
@@ -122,7 +123,7 @@ static void truth_row(const SimScene *sc, const SimGround *g, const Grid *tile, 
 }
 
 /* Map box of the tile's cells, wide enough for the rays that rise from it to height top. */
-static SimBox reach(const SimScene *sc, const Grid *t, double top)
+static SimBox reach(const SimScene *sc, const SimWindow *t, double top)
 {
     const SimBox cells = {(double)t->i0 * t->step_m, -(double)(t->j0 + t->ny) * t->step_m,
                           (double)(t->i0 + t->nx) * t->step_m, -(double)t->j0 * t->step_m};
@@ -140,7 +141,7 @@ static SimBox reach(const SimScene *sc, const Grid *t, double top)
     return box;
 }
 
-static SdmStatus truth_tile(SimScene *sc, const Grid *tile, float *truth, uint8_t *class)
+static SdmStatus truth_tile(SimScene *sc, const SimWindow *tile, float *truth, uint8_t *class)
 {
     SDM_CLOSED_BY(sim_ground_close) SimGround g = {.top = 0.0f};
     const SimBox box = reach(sc, tile, sc->h_hi);
@@ -155,7 +156,7 @@ static SdmStatus truth_tile(SimScene *sc, const Grid *tile, float *truth, uint8_
     return SDM_OK;
 }
 
-static SdmStatus create(SimScene *sc, const Grid *grid, const double geo[6], SimRaster **heights,
+static SdmStatus create(SimScene *sc, const SimWindow *grid, const double geo[6], SimRaster **heights,
                         SimRaster **classes)
 {
     SimRasterSpec spec = {.name = "truth.tif",
@@ -175,7 +176,7 @@ static SdmStatus create(SimScene *sc, const Grid *grid, const double geo[6], Sim
 
 SdmStatus sim_truth(SimScene *sc)
 {
-    const Grid grid = truth_grid(sc);
+    const SimWindow grid = truth_grid(sc);
     const double geo[6] = {(double)grid.i0 * grid.step_m,  grid.step_m, 0.0,
                            -(double)grid.j0 * grid.step_m, 0.0,         -grid.step_m};
     SDM_CLOSED_BY(sim_raster_drop) SimRaster *heights = NULL, *classes = NULL;
@@ -185,7 +186,7 @@ SdmStatus sim_truth(SimScene *sc)
     PASS(create(sc, &grid, geo, &heights, &classes));
     for (int y = 0; y < grid.ny; y += CELLS)
         for (int x = 0; x < grid.nx; x += CELLS) {
-            Grid tile = grid;
+            SimWindow tile = grid;
             tile.i0 += x;
             tile.j0 += y;
             tile.nx = grid.nx - x < CELLS ? grid.nx - x : CELLS;
