@@ -46,11 +46,6 @@ def traced(words, folder):
     return sum_of
 
 
-def show(what, cost, files):
-    print("%-12s %6.2f s  %6.0f MiB  read %7.1f MB  written %7.1f MB  opened %3d, renamed %d, fsync %d" %
-          (what, *cost, files["read"], files["written"], files["open"], files["rename"], files["fsync"]), flush=True)
-
-
 def measure(what, words, folder, before):
     """One row; `before` puts the job back to where it was."""
     runs = []
@@ -60,8 +55,9 @@ def measure(what, words, folder, before):
     before()
     files = traced(words, folder)
     cost = (min(r[0] for r in runs), max(r[1] for r in runs))
-    show(what, cost, files)
-    return cost, files
+    print("%-12s %6.2f s  %6.0f MiB  read %7.1f MB  written %7.1f MB  opened %3d, renamed %d, fsync %d" %
+          (what, *cost, *[files[k] for k in ("read", "written", "open", "rename", "fsync")]), flush=True)
+    return cost
 
 
 def main():
@@ -78,7 +74,7 @@ def main():
             begin = lambda names=names: [os.remove(f) for n in names for f in glob.glob(os.path.join(job, n))]
             words = ["tile", "-q", job, str(unit), "--threads", "1"]
             if unit < 2 or unit == units // 2:
-                costs.append(measure("unit %d" % unit, words, folder, begin)[0])
+                costs.append(measure("unit %d" % unit, words, folder, begin))
             else:
                 costs.append(timed(words))
         if units > 1:
