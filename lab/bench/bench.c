@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/bench.h"
 #include "core/file.h"
+#include "gpu/choose.h"
 
 #include "instruction_set.h"
 
@@ -62,17 +63,40 @@ static SdmStatus choose_levels(SdmBench *b)
     return SDM_OK;
 }
 
+/* The device of --device, none for the processor (and for auto). */
+static SdmStatus open_device(SdmBench *b)
+{
+    const char *const name = b->options->device;
+    SdmChoice choice;
+    if (strcmp(name, "auto") == 0 && !b->opt->tune)
+        return SDM_OK;
+    PASS(sdm_choose_device(b->ctx, name, &choice));
+    if (choice.cpu && b->opt->tune)
+        return sdm_fail(
+            b->ctx, SDM_ERR_UNSUPPORTED,
+            "bench --tune: found the processor, expected a device; give --device opencl or cuda%s%s",
+            choice.why_not[0] ? "; " : "", choice.why_not);
+    if (choice.cpu)
+        return SDM_OK;
+    for (int kernels = 0; kernels < 2; kernels++)
+        snprintf(b->device_name[kernels], sizeof b->device_name[kernels], "%s%s", choice.text,
+                 kernels ? " kernels" : "");
+    PASS(sdm_device_open(b->ctx, choice.api, choice.index, &b->device));
+    return sdm_gpu_open(b->ctx, b->device, 0, &b->gpu);
+}
+
 static SdmStatus open_bench(SdmBench *b)
 {
     PASS(choose_levels(b));
     name_machine(b->machine, sizeof b->machine);
-    return sdm_bench_device_open(b);
+    return open_device(b);
 }
 
 static void close_bench(SdmBench *b)
 {
     sdm_bench_scene_close(b);
-    sdm_bench_device_close(b);
+    sdm_gpu_close(&b->gpu);
+    sdm_device_close(&b->device); /* with the cases' buffers */
     while (b->owned_count > 0)
         sdm_free(&b->owned[--b->owned_count]);
     b->count = 0;

@@ -81,17 +81,7 @@ bool sdm_bench_wants(const SdmBench *b, const char *name);
 /* Append a case unless --only leaves it out; SDM_ERR_MEMORY when there are too many. */
 SdmStatus sdm_bench_add(SdmBench *b, const SdmBenchCase *c);
 
-/* ---- the device ---- */
-
-/* The device of --device, NULL for the processor (and for auto). Closed with the bench. */
-SdmStatus sdm_bench_device_open(SdmBench *b);
-void sdm_bench_device_close(SdmBench *b);
-
-/* Let the call of a case, which launches kernels, be timed by the device's clock; its level is then "cuda:0
- * kernels". */
-SdmStatus sdm_bench_clock(SdmBench *b, SdmBenchCase *c);
-
-/* Not added: the kernels that match a paper's pair on the device, both ways, by its clock. */
+/* Not added: a paper's pair that is matched on the device, both ways, by the device's clock. */
 SdmStatus sdm_bench_pair_kernels(SdmBench *b, SdmBenchCase *out);
 
 /* ---- main processing (all levels below the coarse one) on the synthetic scene ---- */

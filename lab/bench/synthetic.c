@@ -42,9 +42,6 @@ typedef struct Octave {
 } Octave;
 
 enum { OCTAVES = 2 };
-static const struct {
-    double spacing_px, gain;
-} octaves[OCTAVES] = {{2.3, 1100.0}, {11.0, 500.0}};
 
 static void octave_line(Octave *o, uint64_t seed, double v)
 {
@@ -100,14 +97,13 @@ static void draw_row(const SynScene *s, Octave line[OCTAVES], bool right, int64_
 
 static SdmStatus draw(SdmContext *ctx, const SynScene *s, bool right, SdmLevelImage *im)
 {
-    Octave line[OCTAVES] = {{0}};
+    Octave line[OCTAVES] = {{.spacing_px = 2.3, .gain = 1100.0}, {.spacing_px = 11.0, .gain = 500.0}};
     SDM_OWNED double *knots = NULL;
     const int threads = sdm_threads(ctx);
     const int64_t w = s->width + 2 * SYN_MARGIN, h = s->height + 2 * SYN_MARGIN;
     *im = (SdmLevelImage){.w = s->down ? h : w, .h = s->down ? w : h};
     size_t total = 0;
     for (int o = 0; o < OCTAVES; o++) { /* u from -4 margins to 4 margins beyond the frame */
-        line[o] = (Octave){.spacing_px = octaves[o].spacing_px, .gain = octaves[o].gain};
         line[o].first = (int64_t)floor(-4.0 * SYN_MARGIN / line[o].spacing_px) - 2;
         line[o].count = (int)((s->width + 8.0 * SYN_MARGIN) / line[o].spacing_px) + 8;
         total += (size_t)line[o].count;
@@ -130,13 +126,6 @@ static SdmStatus draw(SdmContext *ctx, const SynScene *s, bool right, SdmLevelIm
 
 /* ---- lattice ---- */
 
-static void swap(int64_t place[2])
-{
-    const int64_t was = place[0];
-    place[0] = place[1];
-    place[1] = was;
-}
-
 static SdmStatus make_lattice(SdmContext *ctx, const SynScene *s, SdmLattice *lat)
 {
     *lat = (SdmLattice){.u0 = -32,
@@ -151,21 +140,16 @@ static SdmStatus make_lattice(SdmContext *ctx, const SynScene *s, SdmLattice *la
     for (int j = 0; j < lat->nv; j++)
         for (int i = 0; i < lat->nu; i++) {
             const double u = (double)lat->u0 + 16.0 * i, v = (double)lat->v0 + 16.0 * j;
-            lat->node[j * lat->nu + i] = (SdmNode){
-                .left = {llrint((u + SYN_MARGIN + 0.25) * SDM_FIX), llrint((v + SYN_MARGIN) * SDM_FIX)},
-                .right = {llrint((scale_u * u + SYN_MARGIN + 0.25) * SDM_FIX),
-                          llrint((v + SYN_MARGIN + 0.5) * SDM_FIX)},
-                .right_b = {(float)(SYN_DU_DH * scale_u), 0.0f},
-                .ground = {SYN_GSD_M * u, -SYN_GSD_M * v},
-                .du_dh = (float)SYN_DU_DH,
-            };
-            if (s->down) {
-                SdmNode *const n = &lat->node[j * lat->nu + i];
-                swap(n->left);
-                swap(n->right);
-                n->right_b[1] = n->right_b[0];
-                n->right_b[0] = 0.0f;
-            }
+            const int x = s->down, y = !s->down; /* columns, rows of images */
+            SdmNode *const n = &lat->node[j * lat->nu + i];
+            n->left[x] = llrint((u + SYN_MARGIN + 0.25) * SDM_FIX);
+            n->left[y] = llrint((v + SYN_MARGIN) * SDM_FIX);
+            n->right[x] = llrint((scale_u * u + SYN_MARGIN + 0.25) * SDM_FIX);
+            n->right[y] = llrint((v + SYN_MARGIN + 0.5) * SDM_FIX);
+            n->right_b[x] = (float)(SYN_DU_DH * scale_u);
+            n->ground[0] = SYN_GSD_M * u;
+            n->ground[1] = -SYN_GSD_M * v;
+            n->du_dh = (float)SYN_DU_DH;
         }
     return SDM_OK;
 }

@@ -10,8 +10,7 @@ import subprocess
 import sys
 import tempfile
 
-PROGRAM, SCENE = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
-OPTIONS = sys.argv[3:]
+PROGRAM, SCENE, OPTIONS = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2]), sys.argv[3:]
 CALL = re.compile(r"^(\w+)\((.*)\) += (-?\d+)")
 
 
@@ -61,9 +60,8 @@ def measure(what, words, folder, before):
 
 
 def main():
-    folder = tempfile.mkdtemp(prefix="sdm_cost_")
-    job, kept = os.path.join(folder, "job"), os.path.join(folder, "kept")
-    try:
+    with tempfile.TemporaryDirectory(prefix="sdm_cost_") as folder:
+        job, kept = os.path.join(folder, "job"), os.path.join(folder, "kept")
         plan = ["plan", "-q", SCENE, "-o", job] + OPTIONS
         measure("plan", plan, folder, lambda: shutil.rmtree(job, True))
         with open(os.path.join(job, "plan.json")) as f:
@@ -89,8 +87,6 @@ def main():
             shutil.copytree(kept, job)
         measure("merge", ["merge", "-q", job, "--threads", "1"], folder, again)
         print("kept: %.1f MB" % (sum(e.stat().st_size for e in os.scandir(os.path.join(job, "dem"))) / 1e6))
-    finally:
-        shutil.rmtree(folder, True)
 
 
 main()

@@ -332,10 +332,9 @@ def main():
     p.add_argument("--test", action="store_true")
     a = p.parse_args()
     os.makedirs(a.folder, exist_ok=True)
-    if not os.path.exists(os.path.join(a.folder, "fine.tif")):
-        make_fine(os.path.join(a.folder, "fine.tif"))
-    if not os.path.exists(os.path.join(a.folder, SHARP)):
-        make_sharp(os.path.join(a.folder, SHARP))
+    for name, make_terrain in (("fine.tif", make_fine), (SHARP, make_sharp)):
+        if not os.path.exists(os.path.join(a.folder, name)):
+            make_terrain(os.path.join(a.folder, name))
     scenes = {}
     for k, (name, (scene, options, tr, image)) in enumerate(scene_list(a.folder).items()):
         for kind in ("", list(MATCHERS)[1 + k % 3]):

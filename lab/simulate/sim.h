@@ -266,7 +266,7 @@ SdmStatus sim_light_open(SimScene *sc, int view, SimGround *g);
 /* First hit from above. */
 double sim_trace(const SimLattice *lat, const SimGround *g, const SimRay *ray);
 
-/* ---- sim_image.c, sim_render.c, sim_truth.c, sim_tables.c, sim_rpc.c ---- */
+/* ---- sim_raster.c, sim_render.c, sim_truth.c, sim_reference.c, sim_tables.c, sim_rpc.c ---- */
 typedef struct SimRaster SimRaster; /* a GeoTIFF that is written by blocks; types are GDALDataType */
 typedef struct SimRasterSpec {
     const char *name; /* in the scene's folder */
@@ -283,7 +283,6 @@ SdmStatus sim_raster_close(SimRaster **r); /* writes what is left and says wheth
 void sim_raster_drop(SimRaster **r);       /* after a failure */
 SdmStatus sim_render(SimScene *sc, int view);
 SdmStatus sim_truth(SimScene *sc);
-/* ---- sim_reference.c ---- */
 /* reference.tif and change.tif from truth.tif and class.tif (ny x nx cells), where --reference asks for
  * them. */
 SdmStatus sim_reference(SimScene *sc, const double geo[6], int nx, int ny);

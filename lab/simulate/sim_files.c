@@ -1,5 +1,6 @@
 /* The output folder: written as DIR.part, renamed when complete. */
 // SPDX-License-Identifier: Apache-2.0
+#include "core/file.h"
 #include "simulate/sim.h"
 
 #include <dirent.h>
@@ -22,14 +23,13 @@ static bool is_output(const char *name)
  * ours.  @return false: it is no folder. */
 static bool sweep(const char *folder, char other[256])
 {
-    char path[SIM_PATH + 300];
     DIR *const d = opendir(folder);
     if (!d)
         return false;
     for (const struct dirent *e; (e = readdir(d)) != NULL;) {
         const bool ours = is_output(e->d_name);
-        if (!other && ours && snprintf(path, sizeof path, "%s/%s", folder, e->d_name) > 0)
-            unlink(path);
+        if (!other && ours)
+            sdm_file_remove_in(folder, e->d_name);
         else if (other && !ours && strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
             snprintf(other, 256, "%s", e->d_name);
     }

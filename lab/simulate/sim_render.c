@@ -17,8 +17,13 @@ typedef struct Job { /* one tile of one view */
     double foot[2][2]; /* map x, y a column; map x, y a row */
     double *rows;      /* a lattice row for each row of the tile */
     float *dn;         /* ny x nx, DN as the detector should see them */
-    void *pixels;      /* ny x nx, uint8_t or uint16_t */
+    uint16_t *pixels;  /* ny x nx, or as many uint8_t */
 } Job;
+
+static void close_job(Job *job)
+{
+    SDM_FREE(&job->rows, &job->dn, &job->pixels);
+}
 
 /* Mean radiance of the pixel's footprint on the slope where its ray hits. */
 static float footprint(const Job *job, const SimRay *ray, double h)
@@ -120,8 +125,7 @@ static void develop_row(Job *job, int r, bool wide)
         const int fixed = fixed_pixel(job, c, r, wide);
         if (wide) {
             const double scaled = rint(RPC_SCALE * ((double)job->dn[k] + noise));
-            ((uint16_t *)job->pixels)[k] =
-                (uint16_t)(fixed < 0 ? fmin(fmax(scaled, 1.0), 65534.0) : (double)fixed);
+            job->pixels[k] = (uint16_t)(fixed < 0 ? fmin(fmax(scaled, 1.0), 65534.0) : (double)fixed);
             continue;
         }
         const double seen = fmin(fmax(rint(((double)job->dn[k] - c0) / c1 + noise), 1.0), 254.0),
@@ -223,16 +227,10 @@ done:
 SdmStatus sim_render(SimScene *sc, int view)
 {
     SDM_CLOSED_BY(sim_raster_drop) SimRaster *raw = NULL, *plain = NULL;
-    SDM_OWNED double *rows = NULL;
-    SDM_OWNED float *dn = NULL;
-    SDM_OWNED uint16_t *pixels = NULL;
-    Job job = {.sc = sc, .view = &sc->view[view]};
+    SDM_CLOSED_BY(close_job) Job job = {.sc = sc, .view = &sc->view[view]};
     const bool wide = strcmp(sc->opt->layout, "rpc") == 0;
-    PASS(SDM_ALLOC(sc->ctx, "tile", SDM_ARRAY(rows, (size_t)SIM_TILE * (size_t)job.view->lattice.nx * 6),
-                   SDM_ARRAY(dn, SIM_TILE * SIM_TILE), SDM_ARRAY(pixels, SIM_TILE * SIM_TILE)));
-    job.rows = rows;
-    job.dn = dn;
-    job.pixels = pixels;
+    PASS(SDM_ALLOC(sc->ctx, "tile", SDM_ARRAY(job.rows, (size_t)SIM_TILE * (size_t)job.view->lattice.nx * 6),
+                   SDM_ARRAY(job.dn, SIM_TILE * SIM_TILE), SDM_ARRAY(job.pixels, SIM_TILE * SIM_TILE)));
     PASS(create(sc, view, &raw, &plain));
     PASS(render_tiles(&job, wide, raw, plain));
     if (raw)

@@ -86,30 +86,6 @@ static void add_vector(SdmText *text, int digits, const double v[3])
     sdm_text_add(text, "%.*f %.*f %.*f\n", digits, v[0], digits, v[1], digits, v[2]);
 }
 
-static SdmStatus write_orbit(SimScene *sc, int view, const Table *t, SdmText *text)
-{
-    for (int r = 0; r < t->rows; r++)
-        add_vector(text, 6, t->p[r]);
-    PASS(write_text(sc, view, "SatellitePosition", text));
-    for (int r = 0; r < t->rows; r++)
-        add_vector(text, t->digits, t->v[r]);
-    return write_text(sc, view, "SatelliteVelocity", text);
-}
-
-/* One block of lines a row, an empty line between blocks. */
-static SdmStatus write_blocks(SimScene *sc, int view, const Table *t, SdmText *text)
-{
-    for (int k = 0; k < t->rows * COLUMNS; k++) {
-        sdm_text_add(text, k && k % COLUMNS == 0 ? "\n" : "");
-        add_vector(text, t->digits, t->sight[k % COLUMNS]);
-    }
-    PASS(write_text(sc, view, "SightVector", text));
-    for (int k = 0; k < t->rows * COLUMNS; k++)
-        sdm_text_add(text, "%s%.0f %.0f\n", k && k % COLUMNS == 0 ? "\n" : "", t->col[k % COLUMNS],
-                     t->row[k / COLUMNS]);
-    return write_text(sc, view, "LatticePoint", text);
-}
-
 /* Geocentric latitude or longitude of the lattice on the ellipsoid. */
 static SdmStatus write_ground(SimScene *sc, int view, const Table *t, const char *field, SdmText *text)
 {
@@ -130,8 +106,21 @@ SdmStatus sim_tables(SimScene *sc, int view)
     SDM_CLOSED_BY(sdm_text_close) SdmText text = {.ctx = sc->ctx};
     const SimView *const v = &sc->view[view];
     fill_table(sc, view, &t);
-    PASS(write_orbit(sc, view, &t, &text));
-    PASS(write_blocks(sc, view, &t, &text));
+    for (int r = 0; r < t.rows; r++)
+        add_vector(&text, 6, t.p[r]);
+    PASS(write_text(sc, view, "SatellitePosition", &text));
+    for (int r = 0; r < t.rows; r++)
+        add_vector(&text, t.digits, t.v[r]);
+    PASS(write_text(sc, view, "SatelliteVelocity", &text));
+    for (int k = 0; k < t.rows * COLUMNS; k++) { /* an empty line between rows, as in LatticePoint */
+        sdm_text_add(&text, k && k % COLUMNS == 0 ? "\n" : "");
+        add_vector(&text, t.digits, t.sight[k % COLUMNS]);
+    }
+    PASS(write_text(sc, view, "SightVector", &text));
+    for (int k = 0; k < t.rows * COLUMNS; k++)
+        sdm_text_add(&text, "%s%.0f %.0f\n", k && k % COLUMNS == 0 ? "\n" : "", t.col[k % COLUMNS],
+                     t.row[k / COLUMNS]);
+    PASS(write_text(sc, view, "LatticePoint", &text));
     PASS(write_ground(sc, view, &t, "Latitude", &text));
     PASS(write_ground(sc, view, &t, "Longitude", &text));
     for (int c = 0; c < v->cam.width; c++)

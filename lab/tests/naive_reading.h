@@ -175,15 +175,12 @@ static void interpolate(const double *grid, const double (*table)[3], int n, dou
     }
 }
 
-static void scale(double v[3], double f)
+/* v becomes of length 1, on its side or (sign -1) on the other. */
+static void unit(double v[3], double sign)
 {
+    const double f = sign / sqrt(sdm_dot3(v, v));
     for (int a = 0; a < 3; a++)
         v[a] *= f;
-}
-
-static double norm(const double v[3])
-{
-    return sqrt(sdm_dot3(v, v));
 }
 
 static double height_of(const double p[3], double *lon, double *lat)
@@ -207,14 +204,14 @@ static void hit(const Band *b, double col, double row, double h, double *lon, do
     interpolate(b->row, b->v, b->rows, row, v);
     interpolate(b->col, b->sight, COLUMNS, col, s);
     memcpy(z, p, sizeof z);
-    scale(z, -1.0 / norm(p));
+    unit(z, -1.0);
     sdm_cross3(p, v, y);
-    scale(y, -1.0 / norm(y));
+    unit(y, -1.0);
     sdm_cross3(y, z, x);
     double d[3];
     for (int a = 0; a < 3; a++)
         d[a] = x[a] * s[0] + y[a] * s[1] + z[a] * s[2];
-    scale(d, 1.0 / norm(d));
+    unit(d, 1.0);
     for (int k = 0; k < 46; k++) {
         const double t = 0.5 * (near + far), q[3] = {p[0] + t * d[0], p[1] + t * d[1], p[2] + t * d[2]};
         if (height_of(q, lon, lat) > h)
