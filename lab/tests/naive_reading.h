@@ -26,10 +26,9 @@ static void out_path(char *path, size_t size, const char *dir, const char *file)
 static SdmStatus simulate(const char *dir, SdmSimulateOptions *opt, char *why, size_t size)
 {
     char path[256];
-    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = NULL;
     out_path(path, sizeof path, dir, "");
     opt->output = path;
-    assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
+    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = default_context();
     const SdmStatus st = sdm_simulate(ctx, opt);
     snprintf(why, size, "%s", sdm_error(ctx));
     return st;

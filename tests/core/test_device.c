@@ -6,7 +6,7 @@
 #include "gpu/choose.h"
 #include "gpu/device_cache.h"
 #include "gpu/device_inside.h"
-#include "tests/case.h"
+#include "tests/folder.h"
 
 #include <sys/stat.h>
 
@@ -340,9 +340,8 @@ static void read_back(const char *key, const char *want)
 /* The cache gives back what was written for a key, and nothing of a file that is damaged. */
 static void cache_is_checked(void **state)
 {
-    (void)state;
-    char folder[] = "/tmp/sdm_cache_XXXXXX", path[512], command[600];
-    assert_non_null(mkdtemp(folder));
+    char path[512], command[600];
+    assert_int_equal(make_folder(state), 0);
     assert_int_equal(setenv("XDG_CACHE_HOME", folder, 1), 0);
     read_back("key a", NULL);
     sdm_cache_write(ctx, "key a", "program a", 9);
@@ -369,8 +368,7 @@ static void cache_is_checked(void **state)
     read_back("key c", NULL);
     snprintf(command, sizeof command, "ls %s/stereodem | grep -vc bin$", folder); /* nothing is left aside */
     assert_int_not_equal(system(command), 0);
-    snprintf(command, sizeof command, "rm -rf %s", folder);
-    assert_int_equal(system(command), 0);
+    assert_int_equal(remove_folder(state), 0);
     assert_int_equal(unsetenv("XDG_CACHE_HOME"), 0);
 }
 

@@ -6,7 +6,7 @@
 #define _GNU_SOURCE /* RTLD_NEXT */
 #include "core/file.h"
 #include "core/lease.h"
-#include "tests/case.h"
+#include "tests/folder.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -19,33 +19,17 @@
 
 static const char OTHER[] = "elsewhere/pid:[1]/b 1 77 0\n";
 static const char NEWER[] = "elsewhere/pid:[1]/b 2 78 1\n";
-static char folder[] = "/tmp/stereodem_lease_XXXXXX";
 static SdmContext *ctx;
-
-static const char *in_folder(const char *name)
-{
-    static char path[2][256]; /* two at a time */
-    static int last;
-    last = !last;
-    snprintf(path[last], sizeof path[last], "%s/%s", folder, name);
-    return path[last];
-}
 
 static void put(const char *name, const char *text)
 {
-    FILE *const f = fopen(in_folder(name), "w");
-    assert_non_null(f);
-    assert_true(fputs(text, f) >= 0);
-    assert_int_equal(fclose(f), 0);
+    put_bytes(name, text, strlen(text));
 }
 
 static void expect_text(const char *name, const char *text)
 {
-    char found[400] = "";
-    FILE *const f = fopen(in_folder(name), "r");
-    assert_non_null(f);
-    found[fread(found, 1, sizeof found - 1, f)] = '\0';
-    fclose(f);
+    size_t size;
+    FREED char *const found = read_all(name, &size);
     assert_string_equal(found, text);
 }
 
@@ -311,7 +295,8 @@ FIRST_TEST(a_stopped_process_is_not_waited_for)
 
 FIXTURE(set_up)
 {
-    return mkdtemp(folder) && sdm_open(&ctx, NULL) == SDM_OK ? 0 : -1;
+    ctx = default_context();
+    return make_folder(state);
 }
 
 /* The folder must be empty: nothing may be left aside. */

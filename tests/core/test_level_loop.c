@@ -15,20 +15,9 @@ typedef struct Bench { /* a scene, its settings and coarse surface */
     SdmSurface coarse;
 } Bench;
 
-static SdmContext *open_context(int threads)
-{
-    SdmOptions opt;
-    SdmContext *ctx = NULL;
-    sdm_options_default(&opt);
-    opt.threads = threads;
-    (void)sdm_open(&ctx, &opt);
-    assert_non_null(ctx);
-    return ctx;
-}
-
 static void bench_open(Bench *b, int width, int height, double slope, const char *cost)
 {
-    b->ctx = open_context(2);
+    b->ctx = threaded_context(2);
     b->scene = (SynScene){.width = width,
                           .height = height,
                           .slope = slope,
@@ -236,7 +225,7 @@ TEST(threads_do_not_matter)
         SdmContext *ctx[RUNS]; /* memory is charged to them: closed last */
         bench_open(&b, W, H, 0.7, costs[c]);
         for (int i = 0; i < RUNS; i++) {
-            ctx[i] = open_context(threads[i]);
+            ctx[i] = threaded_context(threads[i]);
             assert_int_equal(fine(&b, ctx[i], 0, 0, W, H, &r[i]), SDM_OK);
             same_bytes(&r[0], 0, 0, &r[i], 0, 0, W, H);
         }
@@ -286,7 +275,7 @@ static double rms_px(const SynScene *scene, const SdmSurface *s)
 
 /* Mountain sides of 8 pixels, which windows of 9 do not follow when they begin from level ground: six rounds
  * take half of the error away.  A pixel that is not valid stays so. */
-TEST_IN(narrow_slopes_are_sharpened, open_context(2))
+TEST_IN(narrow_slopes_are_sharpened, threaded_context(2))
 {
     enum { W = 640, H = 480, LEVEL = 2, ROUNDS = 6, HOLE = 60 * (W >> LEVEL) + 80 };
     SDM_CLOSED_BY(sdm_syn_close)
@@ -322,7 +311,7 @@ TEST(failed_allocations_are_told)
     enum { W = 64, H = 64, MOST = 10000 };
     SDM_CLOSED_BY(bench_close) Bench b = {0};
     bench_open(&b, W, H, 0.5, "zncc");
-    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = open_context(1);
+    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = threaded_context(1);
     int n = 1;
     for (; n < MOST; n++) {
         SdmFineResult r;

@@ -92,9 +92,8 @@ static inline void write_flat(const char *path, const float values[12], const ch
 static inline SdmStatus run_with(const char *reference, const SdmCompareOptions *opt, SdmCompareResult *out,
                                  char *error, size_t size)
 {
-    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = NULL;
     const SdmCompareOptions none = {.model = NULL};
-    assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
+    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = default_context();
     const SdmStatus st = sdm_compare_dems(ctx, DEM, reference, opt ? opt : &none, out);
     if (error)
         snprintf(error, size, "%s", sdm_error(ctx));

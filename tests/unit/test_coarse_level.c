@@ -18,7 +18,6 @@ static void compute(const SynScene *scene, const char *cost, const char *optimiz
                     Result *out)
 {
     SdmOptions opt;
-    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = NULL;
     SdmMatchSettings set;
     SdmSurface from;
     const SdmPointing pointing = {.dir = {0.0, 1.0}, .scale = {1.0, 1.0}, .terms = 1};
@@ -26,7 +25,7 @@ static void compute(const SynScene *scene, const char *cost, const char *optimiz
     sdm_options_default(&opt);
     opt.optimizer = optimizer;
     opt.threads = 2;
-    assert_int_equal(sdm_open(&ctx, &opt), SDM_OK);
+    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = context_of(&opt);
     ctx->options.memory_bytes = memory; /* less than an option may be */
     assert_int_equal(sdm_match_settings(ctx, &opt, cost, "auto", 8.0f, &set), SDM_OK);
     assert_int_equal(sdm_syn_surface(ctx, scene, &above, 0.4, &from), SDM_OK);

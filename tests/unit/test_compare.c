@@ -161,11 +161,7 @@ TEST(known_shift_is_recovered)
         binned += r.slope[k].aligned.count;
     assert_int_equal(binned, r.aligned.count);
     assert_true(r.slope[1].aligned.count > 0);
-    SdmOptions options;
-    SdmContext *ctx = NULL;
-    sdm_options_default(&options);
-    options.threads = 1;
-    assert_int_equal(sdm_open(&ctx, &options), SDM_OK);
+    SdmContext *ctx = threaded_context(1);
     assert_int_equal(sdm_compare_dems(ctx, DEM, REF, &(SdmCompareOptions){0}, &one), SDM_OK);
     sdm_close(&ctx);
     assert_memory_equal(one.move.move_m, r.move.move_m, sizeof r.move.move_m);

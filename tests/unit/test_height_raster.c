@@ -47,14 +47,13 @@ static void check_cells(double west_deg, int raster_cols, double lon_deg, double
     enum { COLS = 90, ROWS = 60 };
     static float height_m[COLS * ROWS];
     SdmOptions opt;
-    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = NULL;
     SdmGrid grid;
     SDM_CLOSED_BY(sdm_height_raster_close) SdmHeightRaster *raster = NULL;
     SDM_CLOSED_BY(sdm_heights_on_grid_close) SdmHeightsOnGrid on = {0};
     double x = lon_deg, y = -17.0;
     sdm_options_default(&opt);
     opt.tr = tr;
-    assert_int_equal(sdm_open(&ctx, &opt), SDM_OK);
+    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = context_of(&opt);
     assert_int_equal(sdm_grid_choose(ctx, &opt, lon_deg, y, 0.5 * tr, &grid), SDM_OK);
     SDM_CLOSED_BY(sdm_projector_close) SdmProjector *projector = NULL;
     assert_int_equal(sdm_projector_open(ctx, grid.wkt, &projector), SDM_OK);
@@ -200,7 +199,6 @@ TEST(one_height_at_one_place)
                                       {"south up", NULL, 1.0, 0.0, 1.0, -1.0, 0.0},
                                       {"turned", NULL, 1.0, 0.0, 1.0, 1.0, 25.0}};
     static float height_m[3][INNER * INNER];
-    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = NULL;
     SdmGrid grid = {.x0 = UTM_X + FIRST * CELL_M + 3.7,
                     .y0 = UTM_Y - FIRST * CELL_M - 2.3,
                     .spacing = CELL_M,
@@ -209,7 +207,7 @@ TEST(one_height_at_one_place)
     SdmOptions opt;
     sdm_options_default(&opt);
     opt.t_srs = "EPSG:32631";
-    assert_int_equal(sdm_open(&ctx, &opt), SDM_OK);
+    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = context_of(&opt);
     SdmGrid named;
     assert_int_equal(sdm_grid_choose(ctx, &opt, 3.0, 42.0, 5.0, &named), SDM_OK);
     memcpy(grid.wkt, named.wkt, sizeof grid.wkt);

@@ -201,7 +201,7 @@ static void fit_half(SdmContext *ctx, const Tie *tie, int n, const uint8_t *side
  * stays at 7.3 m: whole pixels alone leave 6.1 m with cameras free of error, the scatter of points found the
  * rest.  4 m are beyond these ties: no correction by position gets below 4.6 m even of points found exactly.
  */
-TEST_IN(other_half, open_context(NULL))
+TEST_CTX(other_half)
 {
     NEED(RAINIER "ties_3N_3B.csv");
     static Tie tie[MOST];
