@@ -69,6 +69,13 @@ static inline void case_free(const void *p /* T ** */)
     free(at);
 }
 
+/* For qsort() of doubles. */
+static inline int ascending(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
 /* The call failed with this status and a sentence that holds the text. */
 #define assert_refused(ctx, call, expected, text)                                                            \
     do {                                                                                                     \

@@ -167,8 +167,8 @@ TEST(without_a_thread_nothing_is_held)
 {
     SdmLease *l = NULL;
     no_thread = EAGAIN;
-    assert_int_equal(sdm_lease_take_output(ctx, in_folder("d.tif"), &l), SDM_ERR_IO);
-    assert_non_null(strstr(sdm_error(ctx), "d.tif.part-owner cannot be renewed: no thread can be started"));
+    assert_refused(ctx, sdm_lease_take_output(ctx, in_folder("d.tif"), &l), SDM_ERR_IO,
+                   "d.tif.part-owner cannot be renewed: no thread can be started");
     assert_null(l);
     assert_int_equal(access(in_folder("d.tif.part-owner"), F_OK), -1);
     assert_int_equal(sdm_lease_wait_output(ctx, in_folder("l"), "a scene", (double)INFINITY, &l), SDM_ERR_IO);
@@ -222,12 +222,12 @@ TEST(a_dead_lease_that_stays_is_an_error)
     SdmLease *l = NULL;
     no_rename = EACCES;
     put_dead();
-    assert_int_equal(sdm_lease_wait_output(ctx, in_folder("l"), "a scene", (double)INFINITY, &l), SDM_ERR_IO);
-    assert_non_null(strstr(sdm_error(ctx), "was left by a process that is gone, and cannot be taken away"));
+    assert_refused(ctx, sdm_lease_wait_output(ctx, in_folder("l"), "a scene", (double)INFINITY, &l),
+                   SDM_ERR_IO, "was left by a process that is gone, and cannot be taken away");
     put("d.tif.part-owner", OTHER);
     age("d.tif.part-owner", SDM_LEASE_SILENT_S + 10);
-    assert_int_equal(sdm_lease_take_output(ctx, in_folder("d.tif"), &l), SDM_ERR_IO);
-    assert_non_null(strstr(sdm_error(ctx), "cannot be taken away: Permission denied"));
+    assert_refused(ctx, sdm_lease_take_output(ctx, in_folder("d.tif"), &l), SDM_ERR_IO,
+                   "cannot be taken away: Permission denied");
     no_rename = 0;
     assert_int_equal(unlink(in_folder("l.part-owner")), 0);
     assert_int_equal(unlink(in_folder("d.tif.part-owner")), 0);

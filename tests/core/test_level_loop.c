@@ -56,12 +56,6 @@ static SdmStatus fine(Bench *b, SdmContext *ctx, int u0, int v0, int w, int h, S
     return match(ctx, b, &in, &win, &win, out);
 }
 
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* |error| in pixels of parallax of the valid pixels inside a margin; sorted. Returns their number. */
 static size_t errors_of(const Bench *b, const SdmFineResult *r, int margin, double *out, size_t *all)
 {
@@ -74,7 +68,7 @@ static size_t errors_of(const Bench *b, const SdmFineResult *r, int margin, doub
             if (r->surface.flags[i] & SDM_QA_VALID)
                 out[n++] = fabs((double)r->surface.h_m[i] - sdm_syn_height(&b->scene, x, y)) * SYN_DU_DH;
         }
-    qsort(out, n, sizeof *out, by_value);
+    qsort(out, n, sizeof *out, ascending);
     return n;
 }
 

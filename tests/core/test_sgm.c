@@ -245,8 +245,8 @@ TEST(options_that_cannot_be_are_refused)
     options.p2 = 19;
     SDM_CLOSED_BY(sdm_close) SdmContext *ctx = context_of(&options);
     const SdmPenalties penalties = {1, 2, 1, 1};
-    assert_int_equal(sdm_optimizer_settings(ctx, &options, &penalties, &how), SDM_ERR_USAGE);
-    assert_non_null(strstr(sdm_error(ctx), "--p2: found 19, expected at least --p1, which is 20"));
+    assert_refused(ctx, sdm_optimizer_settings(ctx, &options, &penalties, &how), SDM_ERR_USAGE,
+                   "--p2: found 19, expected at least --p1, which is 20");
     assert_refused(ctx, sdm_volume_open(ctx, &v), SDM_ERR_USAGE, "0 labels to choose from");
 }
 

@@ -177,8 +177,8 @@ TEST_CTX(velocity_kinds)
     }
     geocentric[0] += 0.01;
     SdmCamera *none = NULL;
-    assert_int_equal(sdm_camera_open_aster(ctx, "off", &in, &none), SDM_ERR_INPUT);
-    assert_non_null(strstr(sdm_error(ctx), "latitude and longitude lie up to"));
+    assert_refused(ctx, sdm_camera_open_aster(ctx, "off", &in, &none), SDM_ERR_INPUT,
+                   "latitude and longitude lie up to");
     in.geocentric_deg = NULL;
     assert_int_equal(sdm_camera_open_aster(ctx, "bare", &in, &none), SDM_ERR_INPUT);
     for (int k = 0; k < 3; ++k)
@@ -266,12 +266,6 @@ TEST_CTX(damaged_tables)
 }
 
 /* ---- the real scene ---- */
-
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 TEST_CTX(rainier)
 {

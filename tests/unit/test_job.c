@@ -181,8 +181,8 @@ TEST_CTX(a_block_comes_back)
     assert_true(sdm_unit_peek(name_of("u", 77, SDM_UNIT_BLOCK), &used));
     assert_false(sdm_unit_peek(name_of("u", 78, SDM_UNIT_BLOCK), &used));
     assert_false(sdm_unit_peek(name_of("u", 77, SDM_UNIT_PREPARED), &used));
-    assert_int_equal(sdm_unit_check(ctx, name_of("u", 78, SDM_UNIT_BLOCK)), SDM_ERR_INPUT);
-    assert_non_null(strstr(sdm_error(ctx), "other inputs or options"));
+    assert_refused(ctx, sdm_unit_check(ctx, name_of("u", 78, SDM_UNIT_BLOCK)), SDM_ERR_INPUT,
+                   "other inputs or options");
 }
 
 /* Other format, other build: refused by the header, though all sums are right. */

@@ -54,12 +54,10 @@ TEST(unwritten_cells)
     SdmGrid g;
     SdmProduct *p;
     SDM_CLOSED_BY(free_block) SdmBlock b = {0};
-    char out[256];
     const SdmSceneReport report = report_of();
     const double bounds[4] = {0, 0, 18000, 18000};
-    snprintf(out, sizeof out, "%s/u.tif", folder);
     sdm_options_default(&opt);
-    opt.output = out;
+    opt.output = in_folder("u.tif");
     opt.memory_bytes = 64 << 20; /* rasters in files */
     SDM_CLOSED_BY(sdm_close) SdmContext *ctx = context_of(&opt);
     assert_int_equal(sdm_grid_choose(ctx, &opt, 3, 10, 15, &g), SDM_OK);
@@ -171,9 +169,8 @@ static void put_parts(const SdmOutputFiles *files)
 TEST(an_output_that_was_lost)
 {
     static SdmOutputFiles own, other;
-    char path[256];
+    const char *const path = in_folder("t.tif");
     SdmLease *lease = NULL;
-    snprintf(path, sizeof path, "%s/t.tif", folder);
     SdmContext *ctx = default_context();
     assert_int_equal(sdm_output_files_name(ctx, path, &own), SDM_OK);
     assert_int_equal(sdm_output_files_name(ctx, path, &other), SDM_OK);
@@ -183,8 +180,8 @@ TEST(an_output_that_was_lost)
     put_parts(&other);
     put(other.marker, "1 12345678\n");
     put(sdm_lease_path(lease), "elsewhere/pid:[1]/b 1 77 0\n");
-    assert_int_equal(sdm_output_files_rename(ctx, &own, 1, lease), SDM_ERR_IO);
-    assert_non_null(strstr(sdm_error(ctx), "is held by another run now"));
+    assert_refused(ctx, sdm_output_files_rename(ctx, &own, 1, lease), SDM_ERR_IO,
+                   "is held by another run now");
     sdm_output_files_leave(&own);
     assert_int_equal(count_files("t.tif.part-"), SDM_FILES + 2); /* the other's, its marker, its lease */
     assert_int_equal(count_files("t"), SDM_FILES + 2);
@@ -198,8 +195,8 @@ TEST(an_output_that_was_lost)
 TEST(an_output_that_was_lost_while_renaming)
 {
     static SdmOutputFiles own, other;
-    char path[256], text[64];
-    snprintf(path, sizeof path, "%s/t.tif", folder);
+    char text[64];
+    const char *const path = in_folder("t.tif");
     SdmContext *ctx = default_context();
     assert_int_equal(sdm_output_files_name(ctx, path, &own), SDM_OK);
     assert_int_equal(sdm_output_files_name(ctx, path, &other), SDM_OK);
