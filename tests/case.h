@@ -69,6 +69,13 @@ static inline void case_free(const void *p /* T ** */)
     free(at);
 }
 
+/* For qsort() of doubles. */
+static inline int ascending(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
 /* The call failed with this status and a sentence that holds the text. */
 #define assert_refused(ctx, call, expected, text)                                                            \
     do {                                                                                                     \
@@ -78,12 +85,25 @@ static inline void case_free(const void *p /* T ** */)
             fail_msg("expected '%s', found '%s'", (text), sdm_error(ctx));                                   \
     } while (0)
 
-/* A context of default options; the caller closes it. */
+/* A context of the options, NULL: the defaults; the caller closes it. */
+static inline SdmContext *context_of(const SdmOptions *options)
+{
+    SdmContext *made = NULL;
+    assert_int_equal(sdm_open(&made, options), SDM_OK);
+    return made;
+}
+
 static inline SdmContext *default_context(void)
 {
-    SdmContext *ctx = NULL;
-    assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
-    return ctx;
+    return context_of(NULL);
+}
+
+static inline SdmContext *threaded_context(int threads)
+{
+    SdmOptions options;
+    sdm_options_default(&options);
+    options.threads = threads;
+    return context_of(&options);
 }
 
 /* A test with a context `ctx`, of default options or as `open` opens it, that is closed behind it. */

@@ -2,25 +2,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/bench.h"
 #include "core/file.h"
+#include "gpu/choose.h"
 
 #include "instruction_set.h"
 
 #include <string.h>
 
 #define FIELD(name) offsetof(SdmBenchOptions, name)
-#define NO_RANGE 0.0, 0.0, NULL
 
 const SdmOptionSpec sdm_bench_options[] = {
     {"--repeats", "N", SDM_OPT_INT, FIELD(repeats), 1.0, 99.0, NULL, "7", SDM_CMD_OTHER_MATCH,
      "Timings of each case, interleaved with those of the other instruction sets; their median counts. At "
      "most 3 of what takes over a second."},
-    {"--csv", "FILE", SDM_OPT_TEXT, FIELD(csv), NO_RANGE, "none", SDM_CMD_OTHER_MATCH,
+    {"--csv", "FILE", SDM_OPT_TEXT, FIELD(csv), SDM_NO_RANGE, "none", SDM_CMD_OTHER_MATCH,
      "Write the figures as CSV, too."},
-    {"--quick", NULL, SDM_OPT_BOOL, FIELD(quick), NO_RANGE, "off", SDM_CMD_OTHER_MATCH,
+    {"--quick", NULL, SDM_OPT_BOOL, FIELD(quick), SDM_NO_RANGE, "off", SDM_CMD_OTHER_MATCH,
      "Small images: shows that everything works; the figures mean nothing."},
-    {"--only", "TEXT", SDM_OPT_TEXT, FIELD(only), NO_RANGE, "all", SDM_CMD_OTHER_MATCH,
+    {"--only", "TEXT", SDM_OPT_TEXT, FIELD(only), SDM_NO_RANGE, "all", SDM_CMD_OTHER_MATCH,
      "Time the rows whose name holds TEXT alone."},
-    {"--tune", NULL, SDM_OPT_BOOL, FIELD(tune), NO_RANGE, "off", SDM_CMD_OTHER_MATCH,
+    {"--tune", NULL, SDM_OPT_BOOL, FIELD(tune), SDM_NO_RANGE, "off", SDM_CMD_OTHER_MATCH,
      "Instead: measure sizes of launches on the device of --device and print the row for gpu/tuning.c."},
     {.name = NULL},
 };
@@ -63,19 +63,40 @@ static SdmStatus choose_levels(SdmBench *b)
     return SDM_OK;
 }
 
+/* The device of --device, none for the processor (and for auto). */
+static SdmStatus open_device(SdmBench *b)
+{
+    const char *const name = b->options->device;
+    SdmChoice choice;
+    if (strcmp(name, "auto") == 0 && !b->opt->tune)
+        return SDM_OK;
+    PASS(sdm_choose_device(b->ctx, name, &choice));
+    if (choice.cpu && b->opt->tune)
+        return sdm_fail(
+            b->ctx, SDM_ERR_UNSUPPORTED,
+            "bench --tune: found the processor, expected a device; give --device opencl or cuda%s%s",
+            choice.why_not[0] ? "; " : "", choice.why_not);
+    if (choice.cpu)
+        return SDM_OK;
+    for (int kernels = 0; kernels < 2; kernels++)
+        snprintf(b->device_name[kernels], sizeof b->device_name[kernels], "%s%s", choice.text,
+                 kernels ? " kernels" : "");
+    PASS(sdm_device_open(b->ctx, choice.api, choice.index, &b->device));
+    return sdm_gpu_open(b->ctx, b->device, 0, &b->gpu);
+}
+
 static SdmStatus open_bench(SdmBench *b)
 {
     PASS(choose_levels(b));
     name_machine(b->machine, sizeof b->machine);
-    return sdm_bench_device_open(b);
+    return open_device(b);
 }
 
 static void close_bench(SdmBench *b)
 {
-    if (b->scene)
-        b->close_scene(b->scene);
-    b->scene = NULL;
-    sdm_bench_device_close(b);
+    sdm_bench_scene_close(b);
+    sdm_gpu_close(&b->gpu);
+    sdm_device_close(&b->device); /* with the cases' buffers */
     while (b->owned_count > 0)
         sdm_free(&b->owned[--b->owned_count]);
     b->count = 0;
@@ -91,8 +112,10 @@ static SdmStatus add_named(SdmBench *b, const char *what)
         PASS(sdm_bench_add_kernels(b));
         PASS(sdm_bench_add_pairs(b, false));
     }
-    if (all || papers)
+    if (all || papers) {
         PASS(sdm_bench_add_pairs(b, true));
+        PASS(sdm_bench_add_scenes(b));
+    }
     if (b->count == 0)
         return sdm_fail(b->ctx, SDM_ERR_USAGE, "--only: found '%.100s', which no row of %s has in its name",
                         b->opt->only ? b->opt->only : "", what);

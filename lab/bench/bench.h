@@ -20,8 +20,6 @@ void sdm_bench_default(SdmBenchOptions *opt);
 SdmStatus sdm_bench(SdmContext *ctx, const SdmOptions *options, const SdmBenchOptions *opt, const char *what,
                     FILE *to);
 
-typedef struct SdmBenchDevice SdmBenchDevice;
-
 /* One case: a call that makes `outputs` outputs. */
 typedef struct SdmBenchCase {
     const char *name;   /* "sad 9x9": cases of one name differ in the level, ascending, and are timed
@@ -53,10 +51,11 @@ typedef struct SdmBench {
     int count;
     void *owned[4 * SDM_BENCH_CASES]; /* of sdm_alloc */
     int owned_count;
-    void *scene; /* of bench_scene.c, and what closes it */
-    void (*close_scene)(void *scene);
-    SdmBenchDevice *device; /* of --device, NULL = none */
-    char machine[128];      /* name of the processor */
+    struct SdmBenchScene *scene; /* of bench_scene.c; NULL = none yet */
+    SdmDevice *device;           /* of --device, NULL = none */
+    SdmGpu gpu;
+    char device_name[2][48]; /* "cuda:0", "cuda:0 kernels" */
+    char machine[128];       /* name of the processor */
 } SdmBench;
 
 /* ---- for the files of lab/bench ---- */
@@ -64,8 +63,10 @@ typedef struct SdmBench {
 /* Add cases. */
 SdmStatus sdm_bench_add_kernels(SdmBench *b);
 SdmStatus sdm_bench_add_pairs(SdmBench *b, bool papers);
+SdmStatus sdm_bench_add_scenes(SdmBench *b); /* main processing, a paper's */
 /* Time all cases: a warm-up each, then rounds over the cases of one name. */
 SdmStatus sdm_bench_run(SdmBench *b);
+double sdm_bench_processor_s(void); /* clock of all threads */
 /* A table for people, workloads of papers with their published times; the file of --csv.  SDM_ERR_IO. */
 void sdm_bench_print_text(const SdmBench *b, FILE *to);
 SdmStatus sdm_bench_write_csv(const SdmBench *b);
@@ -80,36 +81,14 @@ bool sdm_bench_wants(const SdmBench *b, const char *name);
 /* Append a case unless --only leaves it out; SDM_ERR_MEMORY when there are too many. */
 SdmStatus sdm_bench_add(SdmBench *b, const SdmBenchCase *c);
 
-/* ---- the device ---- */
-
-/* The device of --device, NULL for the processor (and for auto). Closed with the bench. */
-SdmStatus sdm_bench_device_open(SdmBench *b);
-void sdm_bench_device_close(SdmBench *b);
-
-/* Let the call of a case, which launches kernels, be timed by the device's clock; its level is then "cuda:0
- * kernels". */
-SdmStatus sdm_bench_clock(SdmBench *b, SdmGpu *gpu, SdmBenchCase *c);
-
-/* Not added: the kernels that match a paper's pair on the device, both ways, by its clock. */
+/* Not added: a paper's pair that is matched on the device, both ways, by the device's clock. */
 SdmStatus sdm_bench_pair_kernels(SdmBench *b, SdmBenchCase *out);
-
-SdmGpu *sdm_bench_gpu(const SdmBench *b);                           /* NULL = no device */
-const char *sdm_bench_device_name(const SdmBench *b, bool kernels); /* "cuda:0", "cuda:0 kernels" */
 
 /* ---- main processing (all levels below the coarse one) on the synthetic scene ---- */
 
 /* Make the scene of width x height frame pixels, rounded down to multiples of 16.  It lives as long as *b,
  * which has one: asked for again, it stays. */
 SdmStatus sdm_bench_scene_open(SdmBench *b, int width, int height);
-
-/* Main processing as a case. */
-typedef struct SdmBenchSceneCase {
-    const char *name, *published; /* of SdmBenchCase; borrowed */
-    const char *cost;             /* "zncc" or "census" */
-    bool cells; /* on the device alone, and all that a run does there: images of full resolution are uploaded,
-                   their levels made there, cells of two pixels a side downloaded */
-} SdmBenchSceneCase;
-/* Add the case for every instruction set and, where the bench has a device, for it. */
-SdmStatus sdm_bench_scene_add(SdmBench *b, const SdmBenchSceneCase *what);
+void sdm_bench_scene_close(SdmBench *b);
 /* Seconds by the device's clock of one run with that cost. */
 SdmStatus sdm_bench_scene_device_s(SdmBench *b, const char *cost, double *seconds);

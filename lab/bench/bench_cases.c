@@ -42,7 +42,7 @@ SdmStatus sdm_bench_add(SdmBench *b, const SdmBenchCase *c)
 
 /* ---- timing ---- */
 
-static double processor_s(void)
+double sdm_bench_processor_s(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
@@ -54,13 +54,13 @@ static double processor_s(void)
 static SdmStatus time_calls(SdmBench *b, const SdmBenchCase *c, int calls, double *seconds, double *cpu,
                             double *wall)
 {
-    const double begin = sdm_now_s(), cpu_begin = processor_s();
+    const double begin = sdm_now_s(), cpu_begin = sdm_bench_processor_s();
     double clock_s = 0.0;
     for (int i = 0; i < calls; i++) {
         PASS(c->call(b->ctx, c->data));
         clock_s += c->clock_s ? *c->clock_s : 0.0;
     }
-    *cpu = (processor_s() - cpu_begin) / calls;
+    *cpu = (sdm_bench_processor_s() - cpu_begin) / calls;
     *wall = (sdm_now_s() - begin) / calls;
     *seconds = c->clock_s ? clock_s / calls : c->threads == 1 ? *cpu : *wall;
     if (c->clock_s && *seconds < NO_CLOCK_S)

@@ -99,21 +99,28 @@ typedef struct PairCall {
     SdmPairSettings set;
     SdmOptimizer how; /* of the settings, where they have one */
     int frames;
-    bool fill;
+    bool fill, own_clock;
     float *disparity;
+    double device_s; /* with own_clock: seconds of the device's */
 } PairCall;
+
+static SdmStatus clock_device(SdmContext *ctx, PairCall *c)
+{
+    return c->own_clock ? sdm_device_seconds(ctx, c->gpu->device, c->gpu->queue, &c->device_s) : SDM_OK;
+}
 
 static SdmStatus call_pair(SdmContext *ctx, void *data)
 {
-    const PairCall *const c = data;
+    PairCall *const c = data;
     const SdmPairImage *const left = &c->image[0], *const right = &c->image[1];
+    PASS(clock_device(ctx, c)); /* from here on */
     for (int i = 0; i < c->frames; i++) {
         PASS(c->gpu ? sdm_pair_match_device(ctx, c->gpu, left, right, &c->set, c->disparity)
                     : sdm_pair_match(ctx, left, right, &c->set, c->disparity));
         if (c->fill)
             PASS(sdm_pair_fill(ctx, SDM_FILL_NEAREST, left->width, left->height, c->disparity));
     }
-    return SDM_OK;
+    return clock_device(ctx, c);
 }
 
 static SdmStatus make_call(SdmBench *b, const PairCase *p, PairCall *call, SdmBenchCase *made)
@@ -143,26 +150,28 @@ static SdmStatus make_call(SdmBench *b, const PairCase *p, PairCall *call, SdmBe
     return sdm_bench_alloc(b, &call->disparity, (size_t)w * (size_t)h, sizeof(float));
 }
 
-/* As `match` does it, by the processor at a level or, with transfers, by a device. */
-static SdmStatus make_case(SdmBench *b, const PairCall *call, const char *level, SdmGpu *gpu,
+/* As `match` does it, by the processor at a level or (level NULL) by the device: with transfers, or the
+ * kernels by its own clock. */
+static SdmStatus make_case(SdmBench *b, const PairCall *call, const char *level, bool own_clock,
                            SdmBenchCase *made)
 {
     PairCall *c;
     PASS(sdm_bench_alloc(b, &c, 1, sizeof *c));
     *c = *call;
-    c->gpu = gpu;
-    c->set.cpu_level = c->how.cpu_level = gpu ? "auto" : level;
+    c->gpu = level ? NULL : &b->gpu;
+    c->own_clock = own_clock;
+    c->set.cpu_level = c->how.cpu_level = level ? level : "auto";
     if (c->set.optimizer)
         c->set.optimizer = &c->how;
-    made->level = level;
-    made->threads = gpu ? 0 : sdm_threads(b->ctx);
+    made->level = level ? level : b->device_name[own_clock];
+    made->threads = level ? sdm_threads(b->ctx) : 0;
     made->data = c;
+    made->clock_s = own_clock ? &c->device_s : NULL;
     return SDM_OK;
 }
 
 static SdmStatus add_pair(SdmBench *b, const PairCase *p)
 {
-    SdmGpu *const gpu = sdm_bench_gpu(b);
     PairCall call;
     SdmBenchCase made;
     if (!sdm_bench_wants(b, p->name))
@@ -170,45 +179,23 @@ static SdmStatus add_pair(SdmBench *b, const PairCase *p)
     PASS(make_call(b, p, &call, &made));
     for (int l = 0; l < b->level_count; l++)
         if (strcmp(b->levels[l], "reference") != 0 || b->opt->quick) {
-            PASS(make_case(b, &call, b->levels[l], NULL, &made));
+            PASS(make_case(b, &call, b->levels[l], false, &made));
             PASS(sdm_bench_add(b, &made));
         }
-    if (!gpu)
-        return SDM_OK;
-    PASS(make_case(b, &call, sdm_bench_device_name(b, false), gpu, &made));
-    PASS(sdm_bench_add(b, &made));
-    if (p->fill || p->frames > 1) /* the processor's part would count, transfers between frames */
-        return SDM_OK;
-    PASS(sdm_bench_clock(b, gpu, &made));
-    return sdm_bench_add(b, &made);
+    /* by its own clock not where the processor's part would count, or transfers between frames */
+    const int kinds = !b->device ? 0 : p->fill || p->frames > 1 ? 1 : 2;
+    for (int own_clock = 0; own_clock < kinds; own_clock++) {
+        PASS(make_case(b, &call, NULL, own_clock, &made));
+        PASS(sdm_bench_add(b, &made));
+    }
+    return SDM_OK;
 }
 
 SdmStatus sdm_bench_pair_kernels(SdmBench *b, SdmBenchCase *out)
 {
     PairCall call;
     PASS(make_call(b, &pairs[TUNED_PAIR], &call, out));
-    PASS(make_case(b, &call, sdm_bench_device_name(b, false), sdm_bench_gpu(b), out));
-    return sdm_bench_clock(b, sdm_bench_gpu(b), out);
-}
-
-/* dem-stereo-many-core-2011: coarse to fine with substages; their 8 cores and their GPU, best of each. */
-static SdmStatus add_dem_stereo(SdmBench *b)
-{
-    static const char zncc[] = "4.79 s Xeon (Z800), 8 threads; 0.97 s Tesla C2050",
-                      census[] = "5.37 s Xeon (Z800), 8 threads; 0.83 s Tesla C2050",
-                      none[] = "none: the paper stops at the heights";
-    static const SdmBenchSceneCase list[] = {
-        {"DEM main processing zncc 3962 x 4200", zncc, "zncc", false},
-        {"DEM main processing census 3962 x 4200", census, "census", false},
-        {"DEM main processing zncc, its levels and cells", none, "zncc", true},
-    };
-    for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
-        if (!sdm_bench_wants(b, list[i].name))
-            continue;
-        PASS(sdm_bench_scene_open(b, b->opt->quick ? 160 : 3962, b->opt->quick ? 128 : 4200));
-        PASS(sdm_bench_scene_add(b, &list[i]));
-    }
-    return SDM_OK;
+    return make_case(b, &call, NULL, true, out);
 }
 
 SdmStatus sdm_bench_add_pairs(SdmBench *b, bool papers)
@@ -216,7 +203,5 @@ SdmStatus sdm_bench_add_pairs(SdmBench *b, bool papers)
     for (int i = 0; i < PAIRS; i++)
         if ((pairs[i].published != NULL) == papers)
             PASS(add_pair(b, &pairs[i]));
-    if (papers)
-        PASS(add_dem_stereo(b));
     return SDM_OK;
 }

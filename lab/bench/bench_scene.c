@@ -15,11 +15,13 @@ typedef struct SdmBenchScene {
     SdmSurface coarse; /* truth with a wave of 0.4 px on it */
 } SdmBenchScene;
 
-static void close_scene(void *data)
+void sdm_bench_scene_close(SdmBench *b)
 {
-    SdmBenchScene *const s = data;
-    sdm_syn_close(&s->scene);
-    sdm_surface_free(&s->coarse);
+    if (b->scene) {
+        sdm_syn_close(&b->scene->scene);
+        sdm_surface_free(&b->scene->coarse);
+    }
+    b->scene = NULL;
 }
 
 SdmStatus sdm_bench_scene_open(SdmBench *b, int width, int height)
@@ -31,11 +33,26 @@ SdmStatus sdm_bench_scene_open(SdmBench *b, int width, int height)
         return SDM_OK;
     PASS(sdm_bench_alloc(b, &s, 1, sizeof *s));
     b->scene = s;
-    b->close_scene = close_scene;
     s->win = (SdmWindow){.w = w, .h = h};
-    PASS(sdm_syn_open(b->ctx, w, h, 0.5, 300.0, 42, &s->scene));
+    s->scene = (SynScene){.width = w, .height = h, .slope = 0.5, .wave_px = 300.0, .seed = 42};
+    PASS(sdm_syn_open(b->ctx, &s->scene));
     return sdm_syn_surface(b->ctx, &s->scene, &coarse, 0.4, &s->coarse);
 }
+
+/* dem-stereo-many-core-2011: coarse to fine with substages; their 8 cores and their GPU, best of each. */
+typedef struct SceneCase {
+    const char *name, *published, *cost; /* as of SdmBenchCase; "zncc" or "census" */
+    bool cells; /* on the device alone, and all that a run does there: images of full resolution are uploaded,
+                   their levels made there, cells of two pixels a side downloaded */
+} SceneCase;
+static const SceneCase scenes[] = {
+    {"DEM main processing zncc 3962 x 4200", "4.79 s Xeon (Z800), 8 threads; 0.97 s Tesla C2050", "zncc",
+     false},
+    {"DEM main processing census 3962 x 4200", "5.37 s Xeon (Z800), 8 threads; 0.83 s Tesla C2050", "census",
+     false},
+    {"DEM main processing zncc, its levels and cells", "none: the paper stops at the heights", "zncc", true},
+    {.name = NULL},
+};
 
 typedef struct SceneCall {
     const SdmBenchScene *scene;
@@ -74,50 +91,53 @@ static SdmStatus call_scene(SdmContext *ctx, void *data)
     return st;
 }
 
-static SdmStatus make_call(SdmBench *b, const SdmBenchScene *scene, SdmDevice *device, const char *level,
-                           const char *cost, SceneCall *c)
+static SdmStatus make_call(SdmBench *b, SdmDevice *device, const char *level, const char *cost, SceneCall *c)
 {
-    *c = (SceneCall){.scene = scene, .device = device};
+    *c = (SceneCall){.scene = b->scene, .device = device};
     const SdmStatus st =
         sdm_match_settings(b->ctx, NULL, cost, device ? "auto" : level, NOISE_Q, &c->settings);
     c->settings.coarse_level = c->settings.coarsest_level = COARSE;
     return st;
 }
 
-static SdmStatus add_scene(SdmBench *b, const SdmBenchSceneCase *what, const char *level, SdmDevice *device,
+static SdmStatus add_scene(SdmBench *b, const SceneCase *what, const char *level, SdmDevice *device,
                            bool own_clock)
 {
     SceneCall *c;
-    SdmBenchScene *const scene = b->scene;
     PASS(sdm_bench_alloc(b, &c, 1, sizeof *c));
-    PASS(make_call(b, scene, device, level, what->cost, c));
+    PASS(make_call(b, device, level, what->cost, c));
     c->cells = what->cells;
     return sdm_bench_add(b, &(SdmBenchCase){.name = what->name,
                                             .level = level,
                                             .published = what->published,
                                             .output = "pixel",
-                                            .outputs = (double)scene->win.w * (double)scene->win.h,
+                                            .outputs = (double)b->scene->win.w * (double)b->scene->win.h,
                                             .threads = device ? 0 : sdm_threads(b->ctx),
                                             .call = call_scene,
                                             .data = c,
                                             .clock_s = own_clock ? &c->device_s : NULL});
 }
 
-SdmStatus sdm_bench_scene_add(SdmBench *b, const SdmBenchSceneCase *what)
+/* For every instruction set and, where the bench has a device, for it. */
+SdmStatus sdm_bench_add_scenes(SdmBench *b)
 {
-    const SdmGpu *const gpu = sdm_bench_gpu(b);
-    for (int l = 0; l < b->level_count && !what->cells; l++)
-        if (strcmp(b->levels[l], "reference") != 0 || b->level_count == 1) /* it takes hours */
-            PASS(add_scene(b, what, b->levels[l], NULL, false));
-    for (int own_clock = 0; own_clock < 2 && gpu; own_clock++)
-        PASS(add_scene(b, what, sdm_bench_device_name(b, own_clock), gpu->device, own_clock));
+    for (const SceneCase *what = scenes; what->name; what++) {
+        if (!sdm_bench_wants(b, what->name))
+            continue;
+        PASS(sdm_bench_scene_open(b, b->opt->quick ? 160 : 3962, b->opt->quick ? 128 : 4200));
+        for (int l = 0; l < b->level_count && !what->cells; l++)
+            if (strcmp(b->levels[l], "reference") != 0 || b->level_count == 1) /* it takes hours */
+                PASS(add_scene(b, what, b->levels[l], NULL, false));
+        for (int own_clock = 0; own_clock < 2 && b->device; own_clock++)
+            PASS(add_scene(b, what, b->device_name[own_clock], b->device, own_clock));
+    }
     return SDM_OK;
 }
 
 SdmStatus sdm_bench_scene_device_s(SdmBench *b, const char *cost, double *seconds)
 {
     SceneCall c;
-    PASS(make_call(b, b->scene, sdm_bench_gpu(b)->device, NULL, cost, &c));
+    PASS(make_call(b, b->device, NULL, cost, &c));
     PASS(call_scene(b->ctx, &c));
     *seconds = c.device_s;
     return SDM_OK;

@@ -11,7 +11,6 @@ static const char *const costs[3] = {"zncc", "census", "pair"}; /* what is timed
 
 typedef struct Tune {
     SdmBench *bench;
-    SdmDevice *device;
     SdmBenchCase pair; /* the paper's, by the device's clock */
     SdmTuning best;
     double best_s;
@@ -31,7 +30,7 @@ static SdmStatus measure_once(Tune *t, const char *cost, double *seconds)
 static SdmStatus measure(Tune *t, const SdmTuning *row, const char *cost, double *seconds)
 {
     double s;
-    sdm_device_set_tuning(t->device, row);
+    sdm_device_set_tuning(t->bench->device, row);
     PASS(measure_once(t, cost, seconds)); /* warms up, too */
     for (int i = 1; i < t->bench->opt->repeats; i++) {
         PASS(sdm_check_stop(t->bench->ctx));
@@ -97,8 +96,8 @@ static SdmStatus try_kinds(Tune *t)
 SdmStatus sdm_bench_tune(SdmBench *b, FILE *to)
 {
     SdmStatus st = SDM_OK;
-    Tune t = {.bench = b, .device = sdm_bench_gpu(b)->device};
-    const SdmTuning before = t.best = *sdm_device_tuning(t.device);
+    Tune t = {.bench = b};
+    const SdmTuning before = t.best = *sdm_device_tuning(b->device);
     const SdmTuning *const r = &t.best;
     double was[3], is[3]; /* seconds of each cost */
     TRY(sdm_bench_scene_open(b, b->opt->quick ? 320 : 3962, b->opt->quick ? 256 : 4200));
@@ -111,10 +110,10 @@ SdmStatus sdm_bench_tune(SdmBench *b, FILE *to)
     fprintf(to,
             "{\"%.100s\", %d, %d, %d, %d, %d, %d, %d, %d, %d}, "
             "/* zncc %.2f ms, census %.2f, pair %.3f; before %.2f, %.2f, %.3f */\n",
-            sdm_device_info(t.device)->name, r->strip_rows, r->sum_rows, r->sum_items, r->column_rows,
+            sdm_device_info(b->device)->name, r->strip_rows, r->sum_rows, r->sum_items, r->column_rows,
             r->column_items, r->pixel_w, r->pixel_h, r->pair_rows, r->pair_items, 1e3 * is[0], 1e3 * is[1],
             1e3 * is[2], 1e3 * was[0], 1e3 * was[1], 1e3 * was[2]);
 done:
-    sdm_device_set_tuning(t.device, &before);
+    sdm_device_set_tuning(b->device, &before);
     return st;
 }

@@ -42,9 +42,6 @@ typedef struct Octave {
 } Octave;
 
 enum { OCTAVES = 2 };
-static const struct {
-    double spacing_px, gain;
-} octaves[OCTAVES] = {{2.3, 1100.0}, {11.0, 500.0}};
 
 static void octave_line(Octave *o, uint64_t seed, double v)
 {
@@ -83,31 +80,30 @@ static double right_u(const SynScene *s, double c, double v, double guess)
     return u;
 }
 
-static void draw_row(const SynScene *s, Octave line[OCTAVES], uint64_t seed, bool right, int64_t y,
-                     SdmLevelImage *im)
+static void draw_row(const SynScene *s, Octave line[OCTAVES], bool right, int64_t y, SdmLevelImage *im)
 {
     const double v = (double)(y - SYN_MARGIN) - (right ? 0.5 : 0.0);
     double u = -2.0 * SYN_MARGIN;
     for (int o = 0; o < OCTAVES; o++)
-        octave_line(&line[o], seed + (uint64_t)o, v);
-    for (int64_t x = 0; x < im->w; x++) {
+        octave_line(&line[o], s->seed + (uint64_t)o, v);
+    for (int64_t x = 0; x < s->width + 2 * SYN_MARGIN; x++) {
         u = right ? right_u(s, (double)x, v, u + 1.0) : (double)x - SYN_MARGIN - 0.25;
         double q = 0.0;
         for (int o = 0; o < OCTAVES; o++)
             q += octave_at(&line[o], u);
-        im->data[y * im->w + x] = (int16_t)lrint(fmin(fmax(q, -2047.0), 2047.0));
+        im->data[s->down ? x * im->w + y : y * im->w + x] = (int16_t)lrint(fmin(fmax(q, -2047.0), 2047.0));
     }
 }
 
-static SdmStatus draw(SdmContext *ctx, const SynScene *s, uint64_t seed, bool right, SdmLevelImage *im)
+static SdmStatus draw(SdmContext *ctx, const SynScene *s, bool right, SdmLevelImage *im)
 {
-    Octave line[OCTAVES] = {{0}};
+    Octave line[OCTAVES] = {{.spacing_px = 2.3, .gain = 1100.0}, {.spacing_px = 11.0, .gain = 500.0}};
     SDM_OWNED double *knots = NULL;
     const int threads = sdm_threads(ctx);
-    *im = (SdmLevelImage){.w = s->width + 2 * SYN_MARGIN, .h = s->height + 2 * SYN_MARGIN};
+    const int64_t w = s->width + 2 * SYN_MARGIN, h = s->height + 2 * SYN_MARGIN;
+    *im = (SdmLevelImage){.w = s->down ? h : w, .h = s->down ? w : h};
     size_t total = 0;
     for (int o = 0; o < OCTAVES; o++) { /* u from -4 margins to 4 margins beyond the frame */
-        line[o] = (Octave){.spacing_px = octaves[o].spacing_px, .gain = octaves[o].gain};
         line[o].first = (int64_t)floor(-4.0 * SYN_MARGIN / line[o].spacing_px) - 2;
         line[o].count = (int)((s->width + 8.0 * SYN_MARGIN) / line[o].spacing_px) + 8;
         total += (size_t)line[o].count;
@@ -115,7 +111,7 @@ static SdmStatus draw(SdmContext *ctx, const SynScene *s, uint64_t seed, bool ri
     PASS(sdm_alloc(ctx, &im->data, (size_t)(im->w * im->h), sizeof *im->data, "a synthetic image"));
     PASS(sdm_alloc(ctx, &knots, total * (size_t)threads, sizeof *knots, "texture"));
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 16)
-    for (int64_t y = 0; y < im->h; y++) {
+    for (int64_t y = 0; y < h; y++) {
         Octave mine[OCTAVES];
         double *at = knots + total * (size_t)sdm_thread();
         for (int o = 0; o < OCTAVES; o++) {
@@ -123,7 +119,7 @@ static SdmStatus draw(SdmContext *ctx, const SynScene *s, uint64_t seed, bool ri
             mine[o].knot = at;
             at += mine[o].count;
         }
-        draw_row(s, mine, seed, right, y, im);
+        draw_row(s, mine, right, y, im);
     }
     return SDM_OK;
 }
@@ -144,14 +140,16 @@ static SdmStatus make_lattice(SdmContext *ctx, const SynScene *s, SdmLattice *la
     for (int j = 0; j < lat->nv; j++)
         for (int i = 0; i < lat->nu; i++) {
             const double u = (double)lat->u0 + 16.0 * i, v = (double)lat->v0 + 16.0 * j;
-            lat->node[j * lat->nu + i] = (SdmNode){
-                .left = {llrint((u + SYN_MARGIN + 0.25) * SDM_FIX), llrint((v + SYN_MARGIN) * SDM_FIX)},
-                .right = {llrint((scale_u * u + SYN_MARGIN + 0.25) * SDM_FIX),
-                          llrint((v + SYN_MARGIN + 0.5) * SDM_FIX)},
-                .right_b = {(float)(SYN_DU_DH * scale_u), 0.0f},
-                .ground = {SYN_GSD_M * u, -SYN_GSD_M * v},
-                .du_dh = (float)SYN_DU_DH,
-            };
+            const int x = s->down, y = !s->down; /* columns, rows of images */
+            SdmNode *const n = &lat->node[j * lat->nu + i];
+            n->left[x] = llrint((u + SYN_MARGIN + 0.25) * SDM_FIX);
+            n->left[y] = llrint((v + SYN_MARGIN) * SDM_FIX);
+            n->right[x] = llrint((scale_u * u + SYN_MARGIN + 0.25) * SDM_FIX);
+            n->right[y] = llrint((v + SYN_MARGIN + 0.5) * SDM_FIX);
+            n->right_b[x] = (float)(SYN_DU_DH * scale_u);
+            n->ground[0] = SYN_GSD_M * u;
+            n->ground[1] = -SYN_GSD_M * v;
+            n->du_dh = (float)SYN_DU_DH;
         }
     return SDM_OK;
 }
@@ -179,65 +177,16 @@ static SdmStatus make_pyramids(SdmContext *ctx, SynScene *s)
     return sdm_pyramid_build(ctx, &source, bounds, 0, SYN_LEVELS - 1, &s->right_pyramid);
 }
 
-SdmStatus sdm_syn_open(SdmContext *ctx, int width, int height, double slope, double wave_px, uint64_t seed,
-                       SynScene *s)
+SdmStatus sdm_syn_open(SdmContext *ctx, SynScene *s)
 {
     SdmStatus st = SDM_OK;
-    *s = (SynScene){.width = width, .height = height, .slope = slope, .wave_px = wave_px};
     TRY(make_lattice(ctx, s, &s->lattice));
-    TRY(draw(ctx, s, seed, false, &s->left));
-    TRY(draw(ctx, s, seed, true, &s->right));
+    TRY(draw(ctx, s, false, &s->left));
+    TRY(draw(ctx, s, true, &s->right));
     TRY(make_pyramids(ctx, s));
 done:
     if (st != SDM_OK)
         sdm_syn_close(s);
-    return st;
-}
-
-/* ---- frame rows that run down the images ---- */
-
-static SdmStatus turn_image(SdmContext *ctx, const SdmLevelImage *from, SdmLevelImage *to)
-{
-    *to = (SdmLevelImage){.w = from->h, .h = from->w};
-    PASS(sdm_alloc(ctx, &to->data, (size_t)(to->w * to->h), sizeof *to->data, "a synthetic image"));
-#pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static)
-    for (int64_t y = 0; y < to->h; y++)
-        for (int64_t x = 0; x < to->w; x++)
-            to->data[y * to->w + x] = from->data[x * from->w + y];
-    return SDM_OK;
-}
-
-static SdmStatus turn_lattice(SdmContext *ctx, const SdmLattice *from, SdmLattice *to)
-{
-    const size_t count = (size_t)from->nu * (size_t)from->nv;
-    *to = *from;
-    to->node = NULL;
-    PASS(sdm_alloc(ctx, &to->node, count, sizeof *to->node, "a lattice"));
-    for (size_t i = 0; i < count; i++) {
-        SdmNode n = from->node[i];
-        n.left[0] = from->node[i].left[1];
-        n.left[1] = from->node[i].left[0];
-        n.right[0] = from->node[i].right[1];
-        n.right[1] = from->node[i].right[0];
-        n.right_b[0] = from->node[i].right_b[1];
-        n.right_b[1] = from->node[i].right_b[0];
-        to->node[i] = n;
-    }
-    return SDM_OK;
-}
-
-SdmStatus sdm_syn_turn(SdmContext *ctx, const SynScene *from, SynScene *to)
-{
-    SdmStatus st = SDM_OK;
-    *to = (SynScene){
-        .width = from->width, .height = from->height, .slope = from->slope, .wave_px = from->wave_px};
-    TRY(turn_lattice(ctx, &from->lattice, &to->lattice));
-    TRY(turn_image(ctx, &from->left, &to->left));
-    TRY(turn_image(ctx, &from->right, &to->right));
-    TRY(make_pyramids(ctx, to));
-done:
-    if (st != SDM_OK)
-        sdm_syn_close(to);
     return st;
 }
 

@@ -11,21 +11,19 @@ enum { SYN_MARGIN = 160, SYN_LEVELS = 6 };
 #define SYN_DU_DH 0.04 /* k / 1.0005: frame pixels a metre */
 
 typedef struct SynScene {
-    int width, height;         /* of the frame, px */
-    double slope;              /* steepest slope along u, rise / run */
-    double wave_px;            /* wave length along u; four thirds of it along v, with a third of the slope */
-    SdmLattice lattice;        /* step 16, two cells wider than the frame on every side */
-    SdmLevelImage left, right; /* level 0, whole images */
+    int width, height; /* of the frame, px */
+    double slope;      /* steepest slope along u, rise / run */
+    double wave_px;    /* wave length along u; four thirds of it along v, with a third of the slope */
+    uint64_t seed;     /* of the texture */
+    bool down; /* images whose rows and columns change places: the frame's rows run down them, as ASTER's */
+    SdmLattice lattice;                     /* step 16, two cells wider than the frame on every side */
+    SdmLevelImage left, right;              /* level 0, whole images */
     SdmPyramid left_pyramid, right_pyramid; /* levels 0 .. SYN_LEVELS - 1 */
 } SynScene;
 
-/* Make the scene; on failure *s is empty.  seed: of the texture. */
-SdmStatus sdm_syn_open(SdmContext *ctx, int width, int height, double slope, double wave_px, uint64_t seed,
-                       SynScene *s);
+/* Make the scene of the size, terrain, seed and direction that *s says; on failure it is closed. */
+SdmStatus sdm_syn_open(SdmContext *ctx, SynScene *s);
 void sdm_syn_close(SynScene *s);
-/* The same frame and ground in images whose rows and columns change places, so that the frame's rows run down
- * the images: along-track stereo, as of ASTER.  On failure *to is empty. */
-SdmStatus sdm_syn_turn(SdmContext *ctx, const SynScene *from, SynScene *to);
 
 /* Truth: metres at frame position (u, v). */
 double sdm_syn_height(const SynScene *s, double u, double v);

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* the functions of the other compiler: their names begin so */
 SdmStatus other_sdm_open(SdmContext **out, const SdmOptions *options);
@@ -18,20 +17,13 @@ SdmStatus other_sdm_bench_add_pairs(SdmBench *b, bool papers);
 enum { ROUNDS = 99 };
 static const double SHORTEST_S = 2e-4, SECONDS = 2.0; /* of a timing; of a case, about */
 
-static double processor_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static double time_s(const SdmBench *b, int i, int calls)
 {
-    const double begin = processor_s();
+    const double begin = sdm_bench_processor_s();
     for (int k = 0; k < calls; k++)
         if (b->cases[i].call(b->ctx, b->cases[i].data) != SDM_OK)
             exit(1);
-    return (processor_s() - begin) / calls;
+    return (sdm_bench_processor_s() - begin) / calls;
 }
 
 static void compare(const SdmBench side[2], int i)

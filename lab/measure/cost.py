@@ -10,8 +10,7 @@ import subprocess
 import sys
 import tempfile
 
-PROGRAM, SCENE = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
-OPTIONS = sys.argv[3:]
+PROGRAM, SCENE, OPTIONS = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2]), sys.argv[3:]
 CALL = re.compile(r"^(\w+)\((.*)\) += (-?\d+)")
 
 
@@ -46,11 +45,6 @@ def traced(words, folder):
     return sum_of
 
 
-def show(what, cost, files):
-    print("%-12s %6.2f s  %6.0f MiB  read %7.1f MB  written %7.1f MB  opened %3d, renamed %d, fsync %d" %
-          (what, *cost, files["read"], files["written"], files["open"], files["rename"], files["fsync"]), flush=True)
-
-
 def measure(what, words, folder, before):
     """One row; `before` puts the job back to where it was."""
     runs = []
@@ -60,14 +54,14 @@ def measure(what, words, folder, before):
     before()
     files = traced(words, folder)
     cost = (min(r[0] for r in runs), max(r[1] for r in runs))
-    show(what, cost, files)
-    return cost, files
+    print("%-12s %6.2f s  %6.0f MiB  read %7.1f MB  written %7.1f MB  opened %3d, renamed %d, fsync %d" %
+          (what, *cost, *[files[k] for k in ("read", "written", "open", "rename", "fsync")]), flush=True)
+    return cost
 
 
 def main():
-    folder = tempfile.mkdtemp(prefix="sdm_cost_")
-    job, kept = os.path.join(folder, "job"), os.path.join(folder, "kept")
-    try:
+    with tempfile.TemporaryDirectory(prefix="sdm_cost_") as folder:
+        job, kept = os.path.join(folder, "job"), os.path.join(folder, "kept")
         plan = ["plan", "-q", SCENE, "-o", job] + OPTIONS
         measure("plan", plan, folder, lambda: shutil.rmtree(job, True))
         with open(os.path.join(job, "plan.json")) as f:
@@ -78,7 +72,7 @@ def main():
             begin = lambda names=names: [os.remove(f) for n in names for f in glob.glob(os.path.join(job, n))]
             words = ["tile", "-q", job, str(unit), "--threads", "1"]
             if unit < 2 or unit == units // 2:
-                costs.append(measure("unit %d" % unit, words, folder, begin)[0])
+                costs.append(measure("unit %d" % unit, words, folder, begin))
             else:
                 costs.append(timed(words))
         if units > 1:
@@ -93,8 +87,6 @@ def main():
             shutil.copytree(kept, job)
         measure("merge", ["merge", "-q", job, "--threads", "1"], folder, again)
         print("kept: %.1f MB" % (sum(e.stat().st_size for e in os.scandir(os.path.join(job, "dem"))) / 1e6))
-    finally:
-        shutil.rmtree(folder, True)
 
 
 main()

@@ -12,12 +12,12 @@ import random
 import subprocess
 import sys
 
-import numpy as np
-from osgeo import gdal
 from scipy import ndimage, optimize
 
-gdal.UseExceptions()
-FULL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "shared", "data", "aster_full")
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tests", "chain"))
+from with_gdal import gdal, heights, np, on_grid_of, put, t
+
+FULL = os.path.join(t.SHARED, "data", "aster_full")
 SIDE, NEAR, FAR, MOST_ROUGH = 8, 1, 24, 0.5
 SLOPES = (5, 10, 20, 30, 40, 50)  # limits of classes, degrees
 QUANTILE = 0.69  # 0.68 and the share that cameras without errors leave out: every real pair has some
@@ -154,10 +154,8 @@ def noise_of(shape, metres, spectrum, seed):
 
 
 def write_terrain(path, h, left, top, metres):
-    out = gdal.GetDriverByName("GTiff").Create(path, h.shape[1], h.shape[0], 1, gdal.GDT_Float32, ["COMPRESS=DEFLATE", "TILED=YES"])
-    out.SetGeoTransform((left, metres, 0, top, 0, -metres))
-    out.SetProjection(gdal.Open(os.path.join(FULL, "truth.tif")).GetProjection())
-    out.GetRasterBand(1).WriteArray(h.astype(np.float32))
+    crs = gdal.Open(os.path.join(FULL, "truth.tif")).GetProjection()
+    put(path, h.astype(np.float32), left, top, metres, crs, None, options=["COMPRESS=DEFLATE", "TILED=YES"])
 
 
 def make_sharp(path):
@@ -258,14 +256,6 @@ def shifted(height, truth, land, cell):
     return error - x[2], np.hypot(gx, gy)
 
 
-def on(like, path, how):
-    g = like.GetGeoTransform()
-    out = gdal.Warp("", path, format="MEM", dstSRS=like.GetProjection(), width=like.RasterXSize, height=like.RasterYSize,
-                    outputBounds=(g[0], g[3] + g[5] * like.RasterYSize, g[0] + g[1] * like.RasterXSize, g[3]),
-                    resampleAlg=how, dstNodata=-99999.0, outputType=gdal.GDT_Float64).ReadAsArray()
-    return np.where(out == -99999.0, np.nan, out)
-
-
 def second(a, axis, lag):
     """Second differences along an axis; NaN at the ends."""
     a, out = np.moveaxis(a, axis, 0), np.full_like(np.moveaxis(a, axis, 0), np.nan)
@@ -275,11 +265,10 @@ def second(a, axis, lag):
 
 def measure(source, dem, kind):
     """The terms of src/product/height_error.c at some cells that were matched, the logarithms of their errors, px of parallax."""
-    like, base = gdal.Open(dem), os.path.splitext(dem)[0]
+    base = os.path.splitext(dem)[0]
     with open(base + ".json") as text:
         scene = json.load(text)["scene"]
-    h, cell = like.ReadAsArray().astype(float), like.GetGeoTransform()[1]
-    h[h == -9999] = np.nan
+    h, cell = heights(dem), gdal.Open(dem).GetGeoTransform()[1]
     qa = gdal.Open(base + "_qa.tif")
     if qa.GetRasterBand(1).GetScale() > 0.001:
         sys.exit("%s_qa.tif: scores in steps of %g; see the head of this script" % (base, qa.GetRasterBand(1).GetScale()))
@@ -295,8 +284,8 @@ def measure(source, dem, kind):
     sums = [blocks((1 - rho) / rho, np.isfinite(h) & ~filled), [rough[0][k] + rough[1][k] for k in range(2)],
             blocks(steep, np.isfinite(steep))]
     logs = {half: (0.5 * np.log(mean(sums[0], half) + 0.02 ** 2), np.log(mean(sums[1], half) + 0.003)) for half in (NEAR, FAR)}
-    truth = on(like, os.path.join(source, "truth.tif"), "average" if cell > 45 else "bilinear")
-    land = (on(like, os.path.join(source, "class.tif"), "near") == 1) & np.isfinite(h - truth) & ~filled
+    truth = on_grid_of(os.path.join(source, "truth.tif"), dem, "average" if cell > 45 else "bilinear")
+    land = (on_grid_of(os.path.join(source, "class.tif"), dem, none=0) == 1) & np.isfinite(h - truth) & ~filled
     land &= ndimage.binary_erosion(np.isfinite(truth), iterations=3)
     error, true_slope = shifted(h, truth, land, cell)
     places = np.nonzero(land)
@@ -343,10 +332,9 @@ def main():
     p.add_argument("--test", action="store_true")
     a = p.parse_args()
     os.makedirs(a.folder, exist_ok=True)
-    if not os.path.exists(os.path.join(a.folder, "fine.tif")):
-        make_fine(os.path.join(a.folder, "fine.tif"))
-    if not os.path.exists(os.path.join(a.folder, SHARP)):
-        make_sharp(os.path.join(a.folder, SHARP))
+    for name, make_terrain in (("fine.tif", make_fine), (SHARP, make_sharp)):
+        if not os.path.exists(os.path.join(a.folder, name)):
+            make_terrain(os.path.join(a.folder, name))
     scenes = {}
     for k, (name, (scene, options, tr, image)) in enumerate(scene_list(a.folder).items()):
         for kind in ("", list(MATCHERS)[1 + k % 3]):

@@ -9,7 +9,6 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path[:0] = [os.path.join(SOURCE, "tests"), os.path.join(SOURCE, "tests", "chain")]  # pair_score, faces
@@ -25,22 +24,20 @@ work = tempfile.TemporaryDirectory(prefix="sdm_results_")
 
 def measured(words):
     """Exit code, standard error, seconds and peak resident MiB of one command, through a child of its own."""
-    began = time.monotonic()
-    code = ("import resource,subprocess,sys\np=subprocess.run(sys.argv[1:],stderr=subprocess.PIPE,text=True)\n"
-            "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)\n"
-            "sys.stderr.write(p.stderr)\nsys.exit(p.returncode)")
-    done = subprocess.run([sys.executable, "-c", code] + words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    return done.returncode, done.stderr.strip(), time.monotonic() - began, int(done.stdout.split()[-1]) / 1024
+    done = subprocess.run(["/usr/bin/time", "-q", "-f", "%e %M"] + words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    *said, figures = done.stderr.splitlines()
+    seconds, kib = figures.split()
+    return done.returncode, said, float(seconds), int(kib) / 1024
 
 
 def share(group, over):
     return "%.2f" % (100 * group["filled"] * group[over]) if group and group.get("cells") else ""
 
 
-def judge(row, dem, reference, cover, within):
+def judge(row, dem, reference, cover):
     words = [program, "compare", dem, reference, "--json"]
     words += ["--class", cover] if cover else []
-    done = subprocess.run(words + (["--within", within] if within else []), stdout=subprocess.PIPE, text=True)
+    done = subprocess.run(words, stdout=subprocess.PIPE, text=True)
     if done.returncode:
         row["note"] = "cannot be compared"
         return
@@ -66,48 +63,45 @@ def pointing_of(dem):
     return "pointing left %.3f px" % rounds[-1]["after_nmad_px"] if rounds and "after_nmad_px" in rounds[-1] else ""
 
 
-def sample(name, inputs, options, reference=None, cover=None, within=None, note=None):
+def figures(name, options, inputs, words, fill):
+    """Run a command of a sample that is here and asked for; fill(row) adds what its output is worth."""
     if only not in name or how not in " ".join(options) or not all(os.path.exists(i) for i in inputs):
         return
     row = dict.fromkeys(FIELDS, "")
-    row.update(sample=name, setting=" ".join(options))
-    dem = os.path.join(work.name, name + ".tif")
-    words = [program, "run"] + inputs + ["-o", dem, "--overwrite", "-q"] + options
-    if "--optimizer" not in options:
-        words += ["--optimizer", "local"]
-    code, said, row["seconds"], row["peak_mib"] = measured(words)
-    row["seconds"], row["peak_mib"] = "%.1f" % row["seconds"], "%.0f" % row["peak_mib"]
+    code, said, seconds, peak = measured(words + inputs + ["--overwrite", "-q"] + options)
+    row.update(sample=name, setting=" ".join(words[1:2] * (words[1] == "match") + options), seconds="%.1f" % seconds,
+               peak_mib="%.0f" % peak)
     if code:
-        row["note"] = said.splitlines()[-1] if said else "exit code %d" % code
+        row["note"] = said[-1] if said else "exit code %d" % code
     else:
-        if reference:
-            judge(row, dem, reference, cover, within)
-        row["note"] = row["note"] or (note(dem) if note else "")
+        fill(row)
     rows.append(row)
     print(" ".join("%s=%s" % (k, v) for k, v in row.items() if v), flush=True)
+
+
+def sample(name, inputs, options, reference=None, cover=None, note=None):
+    dem = os.path.join(work.name, name + ".tif")
+
+    def fill(row):
+        if reference:
+            judge(row, dem, reference, cover)
+        row["note"] = row["note"] or (note(dem) if note else "")
+    optimizer = [] if "--optimizer" in options else ["--optimizer", "local"]
+    figures(name, options, inputs, [program, "run", "-o", dem] + optimizer, fill)
 
 
 def pair(name, left, right, options):
     """A rectified pair of Middlebury: `match` without filling; unmatched pixels count as bad, occluded ones do not."""
     import pair_score
-    folder = data("middlebury", name)
-    if only not in "middlebury_" + name or how not in " ".join(options) or not os.path.exists(os.path.join(folder, left)):
-        return
-    row = dict.fromkeys(FIELDS, "")
-    row.update(sample="middlebury_" + name, setting=" ".join(["match"] + options))
-    out = os.path.join(work.name, name + ".tif")
-    words = [program, "match", os.path.join(folder, left), os.path.join(folder, right), "-o", out, "--overwrite", "-q"]
-    code, said, seconds, peak = measured(words + options)
-    row["seconds"], row["peak_mib"] = "%.1f" % seconds, "%.0f" % peak
-    if code:
-        row["note"] = said.splitlines()[-1] if said else "exit code %d" % code
-    else:
+    folder, out = data("middlebury", name), os.path.join(work.name, name + ".tif")
+
+    def fill(row):
         score = pair_score.score(out, folder)
         row["coverage_pct"] = "%.2f" % (100 - score["none_pct"])
         row["note"] = "bad pixels %.2f %% (off by over 1 px %.2f %% and none %.2f %%) of %d" % (
             score["bad_pct"], score["wrong_pct"], score["none_pct"], score["counted"])
-    rows.append(row)
-    print(" ".join("%s=%s" % (k, v) for k, v in row.items() if v), flush=True)
+    inputs = [os.path.join(folder, left), os.path.join(folder, right)]
+    figures("middlebury_" + name, options, inputs, [program, "match", "-o", out], fill)
 
 
 def data(*parts):
@@ -116,20 +110,16 @@ def data(*parts):
 
 rows = []
 full = data("aster_full", "AST_L1A_00401012001180022_sim.hdf")
-for cost in ("zncc", "census"):
-    sample("aster_full", [full], ["--cost", cost], data("aster_full", "truth.tif"), data("aster_full", "class.tif"))
-for cost in ("zncc", "census"):
-    sample("aster_full", [full], ["--cost", cost, "--optimizer", "sgm"], data("aster_full", "truth.tif"),
-           data("aster_full", "class.tif"))
+for optimizer in ([], ["--optimizer", "sgm"]):
+    for cost in ("zncc", "census"):
+        sample("aster_full", [full], ["--cost", cost] + optimizer, data("aster_full", "truth.tif"), data("aster_full", "class.tif"))
 small = "AST_L1A_00301012001180005_sim"
 for file, name in (("AST_L1A_00401012001180005_sim.hdf", "hdf"), (small, "folder"), (small + ".zip", "zip")):
     sample("aster_small_" + name, [data("aster_small", file)], ["--cost", "zncc"], data("aster_small", "truth.tif"),
            data("aster_small", "class.tif"))
-pleiades = data("pleiades_reunion", "dsm_s2p.tif")
-sample("pleiades_reunion", [data("pleiades_reunion", "img_01.tif"), data("pleiades_reunion", "img_02.tif")],
-       ["--cost", "zncc", "--tr", "0.5"], pleiades)
-sample("pleiades_reunion", [data("pleiades_reunion", "img_01.tif"), data("pleiades_reunion", "img_02.tif")],
-       ["--cost", "zncc", "--tr", "0.5", "--optimizer", "sgm"], pleiades)
+for optimizer in ([], ["--optimizer", "sgm"]):
+    sample("pleiades_reunion", [data("pleiades_reunion", "img_01.tif"), data("pleiades_reunion", "img_02.tif")],
+           ["--cost", "zncc", "--tr", "0.5"] + optimizer, data("pleiades_reunion", "dsm_s2p.tif"))
 sample("giza", [data("giza", "gizeh_1.tif"), data("giza", "gizeh_2.tif")], ["--cost", "zncc", "--tr", "1"],
        note=fit_faces)
 for kind in ("adjusted", "raw"):

@@ -14,13 +14,11 @@ import subprocess
 import sys
 import tempfile
 
-import numpy as np
-from osgeo import gdal, osr
 from scipy import ndimage
 
-from height_error_fit import FULL, on
+from height_error_fit import FULL
+from with_gdal import gdal, heights, nmad, np, on_grid_of, osr
 
-gdal.UseExceptions()
 NATURAL, KINDS = os.path.join(FULL, "truth.tif"), ("patches", "broken", "cirrus", "layers")
 FAR_M = 100.0  # from the truth: not its height
 FOUND, CLOUD = 95.0, 0.5  # aims, %
@@ -67,15 +65,9 @@ def run(program, scene, dem, options):
 
 def errors(scene, dem):
     """Classes, and heights minus truth, on the grid of the truth."""
-    like = gdal.Open(os.path.join(scene, "class.tif"))
-    truth = gdal.Open(os.path.join(scene, "truth.tif")).ReadAsArray().astype(float)
-    truth[truth == -9999] = np.nan
-    off = on(like, dem, "near") - truth if dem else np.full(truth.shape, np.nan)
-    return like.ReadAsArray(), off
-
-
-def nmad(x):
-    return 1.4826 * np.median(np.abs(x - np.median(x))) if x.size else np.nan
+    grid, truth = os.path.join(scene, "class.tif"), heights(os.path.join(scene, "truth.tif"))
+    off = on_grid_of(dem, grid) - truth if dem else np.full(truth.shape, np.nan)
+    return gdal.Open(grid).ReadAsArray(), off
 
 
 def percent(part, whole):

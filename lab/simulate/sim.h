@@ -7,9 +7,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "core/math.h"
 #include "simulate/simulate.h"
 
+#include <math.h>
 #include <ogr_srs_api.h>
+#include <string.h>
 
 #define SIM_PI 3.14159265358979323846
 enum {
@@ -28,9 +31,8 @@ void sim_to_geodetic(const double p[3], double *lon_deg, double *lat_deg, double
 /* First point of the ray from + t dir (dir a unit vector that looks down) at height h_m above the ellipsoid.
  */
 void sim_ray_at_height(const double from[3], const double dir[3], double h_m, double hit[3]);
-double sim_dot(const double a[3], const double b[3]);
-void sim_cross(const double a[3], const double b[3], double out[3]);
 void sim_unit(double v[3]);
+OGRSpatialReferenceH sim_srs(int epsg); /* axes in the order of GIS programs; NULL: PROJ does not know it */
 
 /* ---- sim_solve.c ---- */
 /* The shortest x of those that minimise |a x - b|, by singular values: Givens rotations make a = Q R (Golub &
@@ -38,10 +40,9 @@ void sim_unit(double v[3]);
  * values of at most `rcond` (>= 0) times the largest count as 0.
  * a: m x n, m >= n >= 1; overwritten.
  * b: m; its first n values become x, the others are undefined.
- * rank: of a, 0..n: the number of singular values that count.
- * @return false where a or b is not finite, or the rotations do not converge; b and rank are then undefined
+ * @return false where a or b is not finite, or the rotations do not converge; b is then undefined
  */
-bool sim_solve(int m, int n, double rcond, double *a, double *b, int *rank);
+bool sim_solve(int m, int n, double rcond, double *a, double *b);
 
 /* ---- sim_camera.c: circular orbit, line scanner ---- */
 typedef struct SimWave { /* jitter: amplitude on both axes, cycles a row; the rows' sine is `lag` ahead,
@@ -112,8 +113,8 @@ int sim_octave(double wave_m, double unit_m);
 /* Fill spec so that the surface's sigma is `sigma`: octaves bottom..top, amplitude ~ 2^(k hurst). */
 void sim_spectrum(SimSpectrum *spec, uint32_t seed, int bottom, int top, double hurst, double sigma);
 float sim_value(const SimWindow *win, double x, double y);
-/* Value with slopes dz/dx, dz/dy (map axes). */
-float sim_value_slope(const SimWindow *win, double x, double y, float slope[2]);
+/* Slopes dz/dx, dz/dy (map axes). */
+void sim_slope(const SimWindow *win, double x, double y, float slope[2]);
 
 /* ---- sim_dem.c ---- */
 typedef struct SimDem {
@@ -132,11 +133,6 @@ SdmStatus sim_dem_fill(struct SimScene *sc, SimWindow *win); /* coefficients of 
 
 /* Catmull-Rom at position (a, b) of an ny x nx array, centre convention; the edge repeats outside. */
 float sim_cubic(const float *v, int nx, int ny, double a, double b);
-/* The index of 0 .. n - 1 that is nearest to i. */
-static inline int sim_hold(int i, int n)
-{
-    return i < 0 ? 0 : i >= n ? n - 1 : i;
-}
 
 /* ---- sim_lattice.c ---- */
 typedef struct SimLattice { /* ground map positions of the exact rays, every SIM_LATTICE pixels */
@@ -191,7 +187,6 @@ typedef struct SimScene {
 } SimScene;
 
 SdmStatus sim_lattice_open(SimScene *sc, SimView *view);
-void sim_lattice_close(SimLattice *lat);
 /* Collapse the lattice to one image row; out: nx x 6. */
 void sim_lattice_row(const SimLattice *lat, double row, double *out);
 void sim_lattice_ray(const SimLattice *lat, const double *row, double col, SimRay *ray);
@@ -271,7 +266,7 @@ SdmStatus sim_light_open(SimScene *sc, int view, SimGround *g);
 /* First hit from above. */
 double sim_trace(const SimLattice *lat, const SimGround *g, const SimRay *ray);
 
-/* ---- sim_image.c, sim_render.c, sim_truth.c, sim_tables.c, sim_rpc.c ---- */
+/* ---- sim_raster.c, sim_render.c, sim_truth.c, sim_reference.c, sim_tables.c, sim_rpc.c ---- */
 typedef struct SimRaster SimRaster; /* a GeoTIFF that is written by blocks; types are GDALDataType */
 typedef struct SimRasterSpec {
     const char *name; /* in the scene's folder */
@@ -288,7 +283,6 @@ SdmStatus sim_raster_close(SimRaster **r); /* writes what is left and says wheth
 void sim_raster_drop(SimRaster **r);       /* after a failure */
 SdmStatus sim_render(SimScene *sc, int view);
 SdmStatus sim_truth(SimScene *sc);
-/* ---- sim_reference.c ---- */
 /* reference.tif and change.tif from truth.tif and class.tif (ny x nx cells), where --reference asks for
  * them. */
 SdmStatus sim_reference(SimScene *sc, const double geo[6], int nx, int ny);

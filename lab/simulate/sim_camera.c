@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "simulate/sim.h"
 
-#include <math.h>
-
 static const double EARTH_RAD_S = 7.2921159e-5;
 
 void sim_orbit(const SimCamera *cam, double t_s, double p[3], double v[3])
@@ -39,9 +37,9 @@ void sim_direction(const double p[3], const double v[3], const double sight[3], 
     for (int k = 0; k < 3; k++)
         z[k] = -p[k];
     sim_unit(z);
-    sim_cross(v, p, y);
+    sdm_cross3(v, p, y);
     sim_unit(y);
-    sim_cross(y, z, x);
+    sdm_cross3(y, z, x);
     for (int k = 0; k < 3; k++)
         dir[k] = x[k] * sight[0] + y[k] * sight[1] + z[k] * sight[2];
     sim_unit(dir);

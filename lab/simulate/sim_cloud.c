@@ -3,9 +3,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "simulate/sim.h"
 
-#include <math.h>
-#include <string.h>
-
 enum { LEVEL = 2 /* octave of the finest nodes */, HEAP_STEPS = 2 };
 #define WHITE_DN 195.0f
 /* Share of the light of the ground: the edge of a patch hides it early; through a veil of an optical depth of

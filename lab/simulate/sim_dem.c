@@ -5,51 +5,63 @@
 
 #include <cpl_error.h>
 #include <gdal.h>
-#include <math.h>
 
 enum { NODE_STEP = 16, MAX_CELLS = 1 << 26 };
 
-static SdmStatus open_band(SdmContext *ctx, const char *path, GDALDatasetH *ds, double geo[6])
+typedef struct Source { /* an open DEM file */
+    GDALDatasetH ds;
+    OGRSpatialReferenceH srs; /* axes in the order of GIS programs */
+    double geo[6];
+    int nx, ny;
+} Source;
+
+static void close_source(const Source *s)
 {
-    *ds = GDALOpen(path, GA_ReadOnly);
-    if (!*ds)
+    OSRDestroySpatialReference(s->srs);
+    if (s->ds)
+        GDALClose(s->ds);
+}
+
+static SdmStatus open_source(SdmContext *ctx, const char *path, Source *s)
+{
+    s->ds = GDALOpen(path, GA_ReadOnly);
+    if (!s->ds)
         return sdm_fail(ctx, SDM_ERR_INPUT, "cannot open the terrain %s: %s", path, CPLGetLastErrorMsg());
-    if (GDALGetGeoTransform(*ds, geo) != CE_None || !GDALGetSpatialRef(*ds))
+    if (GDALGetGeoTransform(s->ds, s->geo) != CE_None || !GDALGetSpatialRef(s->ds))
         return sdm_fail(ctx, SDM_ERR_INPUT, "the terrain %s has no georeference; give a DEM with a known CRS",
                         path);
+    s->srs = OSRClone(GDALGetSpatialRef(s->ds));
+    OSRSetAxisMappingStrategy(s->srs, OAMS_TRADITIONAL_GIS_ORDER);
+    s->nx = GDALGetRasterXSize(s->ds);
+    s->ny = GDALGetRasterYSize(s->ds);
     return SDM_OK;
 }
 
 SdmStatus sim_dem_centre(SdmContext *ctx, const char *path, double *lon_deg, double *lat_deg)
 {
-    SdmStatus st = SDM_OK;
-    GDALDatasetH ds = NULL;
-    double geo[6];
-    OGRSpatialReferenceH wgs84 = OSRNewSpatialReference(NULL), srs = NULL;
-    TRY(open_band(ctx, path, &ds, geo));
-    OSRImportFromEPSG(wgs84, 4326);
-    OSRSetAxisMappingStrategy(wgs84, OAMS_TRADITIONAL_GIS_ORDER);
-    srs = OSRClone(GDALGetSpatialRef(ds));
-    OSRSetAxisMappingStrategy(srs, OAMS_TRADITIONAL_GIS_ORDER);
-    OGRCoordinateTransformationH ct = OCTNewCoordinateTransformation(srs, wgs84);
-    const double px = 0.5 * GDALGetRasterXSize(ds), py = 0.5 * GDALGetRasterYSize(ds);
-    *lon_deg = geo[0] + px * geo[1] + py * geo[2];
-    *lat_deg = geo[3] + px * geo[4] + py * geo[5];
-    if (!ct || !OCTTransform(ct, 1, lon_deg, lat_deg, NULL))
-        st = sdm_fail(ctx, SDM_ERR_INPUT, "the CRS of the terrain %s does not lead to WGS 84", path);
+    SDM_CLOSED_BY(close_source) Source s = {.ds = NULL};
+    PASS(open_source(ctx, path, &s));
+    OGRSpatialReferenceH wgs84 = sim_srs(4326);
+    OGRCoordinateTransformationH ct = wgs84 ? OCTNewCoordinateTransformation(s.srs, wgs84) : NULL;
+    GDALApplyGeoTransform(s.geo, 0.5 * s.nx, 0.5 * s.ny, lon_deg, lat_deg);
+    const bool good = ct && OCTTransform(ct, 1, lon_deg, lat_deg, NULL);
     OCTDestroyCoordinateTransformation(ct);
-done:
-    OSRDestroySpatialReference(srs);
     OSRDestroySpatialReference(wgs84);
-    if (ds)
-        GDALClose(ds);
-    return st;
+    return good ? SDM_OK
+                : sdm_fail(ctx, SDM_ERR_INPUT, "the CRS of the terrain %s does not lead to WGS 84", path);
+}
+
+/* A place in the CRS of the DEM -> position in its array, corner convention. */
+static void to_array(const SimDem *d, double *x, double *y)
+{
+    const double turns = isnan(d->lon_mid) ? 0.0 : round((d->lon_mid - *x) / 360.0);
+    GDALApplyGeoTransform((double *)(uintptr_t)d->inverse, *x + 360.0 * turns, *y, x, y);
 }
 
 /* Array window (corner convention) that the map box needs. */
 static SdmStatus array_window(SimScene *sc, const SimBox *box, int nx, int ny, int win[4])
 {
-    double lo[2] = {INFINITY, INFINITY}, hi[2] = {-INFINITY, -INFINITY};
+    double at[4] = SDM_NO_BOUNDS;
     const SimDem *const d = &sc->dem;
     for (int k = 0; k < 25; k++) {
         double x = box->x0 + (box->x1 - box->x0) * (k % 5) / 4,
@@ -57,22 +69,16 @@ static SdmStatus array_window(SimScene *sc, const SimBox *box, int nx, int ny, i
         if (!OCTTransform(d->from_map, 1, &x, &y, NULL))
             return sdm_fail(sc->ctx, SDM_ERR_DATA, "the terrain %s does not reach the scene",
                             sc->opt->terrain);
-        if (!isnan(d->lon_mid))
-            x += 360.0 * round((d->lon_mid - x) / 360.0);
-        const double a[2] = {d->inverse[0] + x * d->inverse[1] + y * d->inverse[2],
-                             d->inverse[3] + x * d->inverse[4] + y * d->inverse[5]};
-        for (int e = 0; e < 2; e++) {
-            lo[e] = fmin(lo[e], a[e]);
-            hi[e] = fmax(hi[e], a[e]);
-        }
+        to_array(d, &x, &y);
+        sdm_bounds_add(at, x, y);
     }
-    if (hi[0] < 0 || hi[1] < 0 || lo[0] > nx || lo[1] > ny)
+    if (at[2] < 0 || at[3] < 0 || at[0] > nx || at[1] > ny)
         return sdm_fail(sc->ctx, SDM_ERR_DATA, "the scene at %.4f, %.4f lies outside the terrain %s",
                         sc->lon_deg, sc->lat_deg, sc->opt->terrain);
-    win[0] = (int)fmax(0, floor(lo[0]) - 4);
-    win[1] = (int)fmax(0, floor(lo[1]) - 4);
-    win[2] = (int)fmin(nx, ceil(hi[0]) + 4) - win[0];
-    win[3] = (int)fmin(ny, ceil(hi[1]) + 4) - win[1];
+    win[0] = (int)fmax(0, floor(at[0]) - 4);
+    win[1] = (int)fmax(0, floor(at[1]) - 4);
+    win[2] = (int)fmin(nx, ceil(at[2]) + 4) - win[0];
+    win[3] = (int)fmin(ny, ceil(at[3]) + 4) - win[1];
     return SDM_OK;
 }
 
@@ -139,37 +145,25 @@ static SdmStatus read_window(SimScene *sc, GDALDatasetH ds, const int win[4], do
 
 SdmStatus sim_dem_open(SimScene *sc, const SimBox *box)
 {
-    SdmStatus st = SDM_OK;
     SimDem *const d = &sc->dem;
-    GDALDatasetH ds = NULL;
-    double geo[6];
+    SDM_CLOSED_BY(close_source) Source s = {.ds = NULL};
     int win[4] = {0};
-    OGRSpatialReferenceH srs = NULL;
-    TRY(open_band(sc->ctx, sc->opt->terrain, &ds, geo));
-    srs = OSRClone(GDALGetSpatialRef(ds));
-    OSRSetAxisMappingStrategy(srs, OAMS_TRADITIONAL_GIS_ORDER);
-    d->from_map = OCTNewCoordinateTransformation(sc->srs, srs);
-    if (!d->from_map || !GDALInvGeoTransform(geo, d->inverse))
-        TRY(sdm_fail(sc->ctx, SDM_ERR_INPUT, "the georeference of the terrain %s is unusable",
-                     sc->opt->terrain));
-    const int nx = GDALGetRasterXSize(ds), ny = GDALGetRasterYSize(ds);
-    const bool degrees = OSRIsGeographic(srs);
-    d->lon_mid = degrees ? geo[0] + 0.5 * nx * geo[1] : NAN;
-    TRY(array_window(sc, box, nx, ny, win));
-    TRY(read_window(sc, ds, win,
-                    hypot(geo[2], geo[5]) * (degrees ? 111200.0 : OSRGetLinearUnits(srs, NULL))));
-done:
-    OSRDestroySpatialReference(srs);
-    if (ds)
-        GDALClose(ds);
-    return st;
+    PASS(open_source(sc->ctx, sc->opt->terrain, &s));
+    d->from_map = OCTNewCoordinateTransformation(sc->srs, s.srs);
+    if (!d->from_map || !GDALInvGeoTransform(s.geo, d->inverse))
+        return sdm_fail(sc->ctx, SDM_ERR_INPUT, "the georeference of the terrain %s is unusable",
+                        sc->opt->terrain);
+    const bool degrees = OSRIsGeographic(s.srs);
+    d->lon_mid = degrees ? s.geo[0] + 0.5 * s.nx * s.geo[1] : NAN;
+    PASS(array_window(sc, box, s.nx, s.ny, win));
+    return read_window(sc, s.ds, win,
+                       hypot(s.geo[2], s.geo[5]) * (degrees ? 111200.0 : OSRGetLinearUnits(s.srs, NULL)));
 }
 
 void sim_dem_close(SimDem *dem)
 {
     sdm_free(&dem->v);
-    if (dem->from_map)
-        OCTDestroyCoordinateTransformation(dem->from_map);
+    OCTDestroyCoordinateTransformation(dem->from_map);
     dem->from_map = NULL;
 }
 
@@ -183,9 +177,9 @@ float sim_cubic(const float *v, int nx, int ny, double a, double b)
                           u * (0.5 + u * (2.0 - 1.5 * u)), u * u * (-0.5 + 0.5 * u)};
     double sum = 0.0;
     for (int k = 0; k < 4; k++) {
-        const float *const r = v + (size_t)sim_hold(j + k - 1, ny) * (size_t)nx;
+        const float *const r = v + (size_t)sdm_clamp(j + k - 1, 0, ny - 1) * (size_t)nx;
         for (int m = 0; m < 4; m++)
-            sum += wb[k] * wa[m] * (double)r[sim_hold(i + m - 1, nx)];
+            sum += wb[k] * wa[m] * (double)r[sdm_clamp(i + m - 1, 0, nx - 1)];
     }
     return (float)sum;
 }
@@ -202,10 +196,9 @@ static SdmStatus node_positions(SimScene *sc, const SimWindow *win, int nx, int 
     if (!OCTTransform(d->from_map, nx * ny, a, b, NULL))
         return sdm_fail(sc->ctx, SDM_ERR_DATA, "the terrain %s does not reach the scene", sc->opt->terrain);
     for (size_t k = 0; k < (size_t)nx * (size_t)ny; k++) {
-        const double x = isnan(d->lon_mid) ? a[k] : a[k] + 360.0 * round((d->lon_mid - a[k]) / 360.0),
-                     y = b[k];
-        a[k] = d->inverse[0] + x * d->inverse[1] + y * d->inverse[2] - 0.5;
-        b[k] = d->inverse[3] + x * d->inverse[4] + y * d->inverse[5] - 0.5;
+        to_array(d, &a[k], &b[k]);
+        a[k] -= 0.5;
+        b[k] -= 0.5;
     }
     return SDM_OK;
 }
@@ -218,11 +211,11 @@ static double mix(const double *p, size_t n, double u, double v)
 SdmStatus sim_dem_fill(SimScene *sc, SimWindow *win)
 {
     SDM_OWNED double *a = NULL, *b = NULL;
-    const int nx = win->nx / NODE_STEP + 2, ny = win->ny / NODE_STEP + 2, threads = sc->threads;
-    PASS(sdm_alloc(sc->ctx, &a, (size_t)nx * (size_t)ny, sizeof *a, "terrain positions"));
-    PASS(sdm_alloc(sc->ctx, &b, (size_t)nx * (size_t)ny, sizeof *b, "terrain positions"));
+    const int nx = win->nx / NODE_STEP + 2, ny = win->ny / NODE_STEP + 2;
+    PASS(SDM_ALLOC(sc->ctx, "terrain positions", SDM_ARRAY(a, (size_t)nx * (size_t)ny),
+                   SDM_ARRAY(b, (size_t)nx * (size_t)ny)));
     PASS(node_positions(sc, win, nx, ny, a, b));
-#pragma omp parallel for schedule(dynamic, 16) num_threads(threads)
+#pragma omp parallel for schedule(dynamic, 16) num_threads(sc->threads)
     for (int j = 0; j < win->ny; j++)
         for (int i = 0; i < win->nx; i++) {
             const size_t k = (size_t)(j / NODE_STEP) * (size_t)nx + (size_t)(i / NODE_STEP);

@@ -1,10 +1,10 @@
 /* The output folder: written as DIR.part, renamed when complete. */
 // SPDX-License-Identifier: Apache-2.0
+#include "core/file.h"
 #include "simulate/sim.h"
 
 #include <dirent.h>
 #include <errno.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -23,14 +23,13 @@ static bool is_output(const char *name)
  * ours.  @return false: it is no folder. */
 static bool sweep(const char *folder, char other[256])
 {
-    char path[SIM_PATH + 300];
     DIR *const d = opendir(folder);
     if (!d)
         return false;
     for (const struct dirent *e; (e = readdir(d)) != NULL;) {
         const bool ours = is_output(e->d_name);
-        if (!other && ours && snprintf(path, sizeof path, "%s/%s", folder, e->d_name) > 0)
-            unlink(path);
+        if (!other && ours)
+            sdm_file_remove_in(folder, e->d_name);
         else if (other && !ours && strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
             snprintf(other, 256, "%s", e->d_name);
     }
@@ -51,11 +50,10 @@ static SdmStatus name_folder(const SimScene *sc, const char *suffix, char out[SI
 
 SdmStatus sim_files_begin(SimScene *sc)
 {
-    SdmStatus st = SDM_OK;
     char target[SIM_PATH], other[256] = "";
     struct stat info;
-    TRY(name_folder(sc, "", target));
-    TRY(name_folder(sc, ".part", sc->folder));
+    PASS(name_folder(sc, "", target));
+    PASS(name_folder(sc, ".part", sc->folder));
     if (lstat(target, &info) == 0) {
         if (!sc->opt->overwrite)
             return sdm_fail(sc->ctx, SDM_ERR_USAGE, "%s exists; give --overwrite to replace it", target);
@@ -69,11 +67,11 @@ SdmStatus sim_files_begin(SimScene *sc)
                             other);
     }
     sweep(sc->folder, NULL); /* of a run that was killed */
-    if (mkdir(sc->folder, 0777) != 0) {
-        st = sdm_fail(sc->ctx, SDM_ERR_IO, "cannot make the folder %s: %s", sc->folder, strerror(errno));
-        sc->folder[0] = '\0';
-    }
-done:
+    if (mkdir(sc->folder, 0777) == 0)
+        return SDM_OK;
+    const SdmStatus st =
+        sdm_fail(sc->ctx, SDM_ERR_IO, "cannot make the folder %s: %s", sc->folder, strerror(errno));
+    sc->folder[0] = '\0';
     return st;
 }
 

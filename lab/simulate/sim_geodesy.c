@@ -2,27 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "simulate/sim.h"
 
-#include <math.h>
-
 static const double A_M = 6378137.0;
 static const double E2 = 6.69437999014131705734e-3;
 
-double sim_dot(const double a[3], const double b[3])
-{
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
-}
-
-void sim_cross(const double a[3], const double b[3], double out[3])
-{
-    const double x = a[1] * b[2] - a[2] * b[1], y = a[2] * b[0] - a[0] * b[2], z = a[0] * b[1] - a[1] * b[0];
-    out[0] = x;
-    out[1] = y;
-    out[2] = z;
-}
-
 void sim_unit(double v[3])
 {
-    const double n = 1.0 / sqrt(sim_dot(v, v));
+    const double n = 1.0 / sqrt(sdm_dot3(v, v));
     for (int k = 0; k < 3; k++)
         v[k] *= n;
 }
@@ -53,8 +38,8 @@ void sim_to_geodetic(const double p[3], double *lon_deg, double *lat_deg, double
 
 void sim_ray_at_height(const double from[3], const double dir[3], double h_m, double hit[3])
 {
-    const double b = sim_dot(from, dir), r = 6371000.0 + h_m;
-    const double q = b * b - (sim_dot(from, from) - r * r);
+    const double b = sdm_dot3(from, dir), r = 6371000.0 + h_m;
+    const double q = b * b - (sdm_dot3(from, from) - r * r);
     double t = -b - sqrt(q > 0.0 ? q : 0.0);
     for (int k = 0; k < 8; k++) { /* Newton on the geodetic height along the ray */
         double lon, lat, h;
@@ -63,11 +48,22 @@ void sim_ray_at_height(const double from[3], const double dir[3], double h_m, do
         sim_to_geodetic(hit, &lon, &lat, &h);
         const double cl = cos(lat * (SIM_PI / 180.0)), lo = lon * (SIM_PI / 180.0);
         const double up[3] = {cl * cos(lo), cl * sin(lo), sin(lat * (SIM_PI / 180.0))};
-        const double dt = (h - h_m) / sim_dot(dir, up);
+        const double dt = (h - h_m) / sdm_dot3(dir, up);
         t -= dt;
         if (fabs(dt) < 1e-8)
             break;
     }
     for (int a = 0; a < 3; a++)
         hit[a] = from[a] + t * dir[a];
+}
+
+OGRSpatialReferenceH sim_srs(int epsg)
+{
+    OGRSpatialReferenceH srs = OSRNewSpatialReference(NULL);
+    if (OSRImportFromEPSG(srs, epsg) != OGRERR_NONE) {
+        OSRDestroySpatialReference(srs);
+        return NULL;
+    }
+    OSRSetAxisMappingStrategy(srs, OAMS_TRADITIONAL_GIS_ORDER);
+    return srs;
 }

@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "simulate/sim.h"
 
-#include <math.h>
-
 /* Highest coefficient of the nodes that matter to the block from (i0, j0) on, largest step between
  * neighbours. */
 static float block_peak(const SimWindow *t, int i0, int j0, float *step)
@@ -34,13 +32,12 @@ static SdmStatus open_peaks(SimScene *sc, const SimWindow *from, SimWindow *p)
  * surface there. */
 static SdmStatus find_peaks(SimScene *sc, SimGround *g)
 {
-    const int threads = sc->threads;
     const SimWindow *const t = &g->terrain;
     SimWindow *const fine = &g->peak[0], *const coarse = &g->peak[1];
     PASS(open_peaks(sc, t, fine));
     PASS(open_peaks(sc, fine, coarse));
     float top = -1e30f, steepest = 0.0f;
-#pragma omp parallel for num_threads(threads) reduction(max : top, steepest)
+#pragma omp parallel for num_threads(sc->threads) reduction(max : top, steepest)
     for (int b = 0; b < fine->nx * fine->ny; b++) {
         float step = 0.0f;
         fine->v[b] = block_peak(t, b % fine->nx * SIM_BLOCK - 1, b / fine->nx * SIM_BLOCK - 1, &step);

@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "simulate/sim.h"
 
-#include <math.h>
-
 enum { EDGE = 3, HEIGHTS = 3, PER_NODE = 6 }; /* nodes outside the image; heights; numbers a node */
 
 static double node_px(int i)
@@ -11,18 +9,14 @@ static double node_px(int i)
     return (double)(i - EDGE) * SIM_LATTICE;
 }
 
-/* Map positions of pixels (col[n], row) at one height: n times x, n times y. */
-static SdmStatus project(const SimScene *sc, const SimCamera *cam, int n, const double *col, double row,
-                         double h, double *xy)
+/* Map positions of a row's n nodes at one height: n times x, n times y. */
+static SdmStatus project(const SimScene *sc, const SimCamera *cam, int n, double row, double h, double *xy)
 {
     double *const x = xy, *const y = xy + n;
-    double p[3], v[3];
-    sim_orbit(cam, cam->t0_s + row * cam->line_s, p, v);
     for (int i = 0; i < n; i++) {
-        double sight[3], dir[3], hit[3], height;
-        sim_sight(cam, col[i], sight);
-        sim_direction(p, v, sight, dir);
-        sim_ray_at_height(p, dir, h, hit);
+        double from[3], dir[3], hit[3], height;
+        sim_ray(cam, node_px(i), row, from, dir);
+        sim_ray_at_height(from, dir, h, hit);
         sim_to_geodetic(hit, &x[i], &y[i], &height);
     }
     if (!OCTTransform(sc->to_map, n, x, y, NULL))
@@ -38,15 +32,12 @@ static void to_polynomial(const double at[HEIGHTS], double out[3])
     out[2] = 0.5 * (at[2] + at[0]) - at[1];
 }
 
-static SdmStatus lattice_line(const SimScene *sc, const SimView *view, int j, double *scratch)
+static SdmStatus lattice_line(const SimScene *sc, const SimView *view, int j, double *xy)
 {
     const SimLattice *const lat = &view->lattice;
     const size_t n = (size_t)lat->nx;
-    double *const col = scratch, *const xy = scratch + n;
-    for (int i = 0; i < lat->nx; i++)
-        col[i] = node_px(i);
     for (int k = 0; k < HEIGHTS; k++)
-        PASS(project(sc, &view->cam, lat->nx, col, node_px(j), lat->h_mid + (k - 1) * lat->h_half,
+        PASS(project(sc, &view->cam, lat->nx, node_px(j), lat->h_mid + (k - 1) * lat->h_half,
                      xy + (size_t)(2 * k) * n));
     for (size_t i = 0; i < n; i++) {
         double *const out = lat->node + ((size_t)j * n + i) * PER_NODE;
@@ -59,21 +50,16 @@ static SdmStatus lattice_line(const SimScene *sc, const SimView *view, int j, do
 SdmStatus sim_lattice_open(SimScene *sc, SimView *view)
 {
     SimLattice *const lat = &view->lattice;
-    SDM_OWNED double *scratch = NULL;
+    SDM_OWNED double *xy = NULL;
     lat->nx = view->cam.width / SIM_LATTICE + 2 * EDGE + 2;
     lat->ny = view->cam.height / SIM_LATTICE + 2 * EDGE + 2;
     lat->h_mid = 0.5 * (sc->h_lo + sc->h_hi);
     lat->h_half = 0.5 * (sc->h_hi - sc->h_lo);
     PASS(SDM_ALLOC(sc->ctx, "lattice", SDM_ARRAY(lat->node, (size_t)lat->nx * (size_t)lat->ny * PER_NODE),
-                   SDM_ARRAY(scratch, (size_t)lat->nx * 7)));
+                   SDM_ARRAY(xy, (size_t)lat->nx * 2 * HEIGHTS)));
     for (int j = 0; j < lat->ny; j++)
-        PASS(lattice_line(sc, view, j, scratch));
+        PASS(lattice_line(sc, view, j, xy));
     return SDM_OK;
-}
-
-void sim_lattice_close(SimLattice *lat)
-{
-    sdm_free(&lat->node);
 }
 
 /* First of the four nodes around a pixel and their cubic (Lagrange) weights. */
@@ -90,22 +76,25 @@ static int cubic(double px, int n, double w[4])
     return i - 1;
 }
 
+/* Weighted sum of four arrays of n numbers that begin `pitch` apart. */
+static inline void blend(const double w[4], const double *a, size_t pitch, size_t n, double *out)
+{
+    for (size_t i = 0; i < n; i++)
+        out[i] = w[0] * a[i] + w[1] * a[i + pitch] + w[2] * a[i + 2 * pitch] + w[3] * a[i + 3 * pitch];
+}
+
 void sim_lattice_row(const SimLattice *lat, double row, double *out)
 {
     double w[4];
-    const int j = cubic(row, lat->ny, w);
-    const size_t n = (size_t)lat->nx * PER_NODE;
-    const double *const a = lat->node + (size_t)j * n;
-    for (size_t i = 0; i < n; i++)
-        out[i] = w[0] * a[i] + w[1] * a[i + n] + w[2] * a[i + 2 * n] + w[3] * a[i + 3 * n];
+    const size_t n = (size_t)lat->nx * PER_NODE, j = (size_t)cubic(row, lat->ny, w);
+    blend(w, lat->node + j * n, n, n, out);
 }
 
 void sim_lattice_ray(const SimLattice *lat, const double *row, double col, SimRay *ray)
 {
     double w[4];
-    const double *const a = row + (size_t)cubic(col, lat->nx, w) * PER_NODE;
-    for (int k = 0; k < PER_NODE; k++)
-        ray->c[k] = w[0] * a[k] + w[1] * a[k + 6] + w[2] * a[k + 12] + w[3] * a[k + 18];
+    const size_t i = (size_t)cubic(col, lat->nx, w);
+    blend(w, row + i * PER_NODE, PER_NODE, PER_NODE, ray->c);
 }
 
 void sim_ray_xy(const SimLattice *lat, const SimRay *ray, double h, double *x, double *y)
@@ -125,13 +114,10 @@ void sim_ray_lean(const SimLattice *lat, const SimRay *ray, double h, double lea
 void sim_lattice_at(const SimLattice *lat, double col, double row, SimRay *ray)
 {
     double wx[4], wy[4], rows[4 * PER_NODE];
-    const int j = cubic(row, lat->ny, wy), i = cubic(col, lat->nx, wx);
+    const size_t j = (size_t)cubic(row, lat->ny, wy), i = (size_t)cubic(col, lat->nx, wx);
     const size_t n = (size_t)lat->nx * PER_NODE;
-    const double *const a = lat->node + (size_t)j * n + (size_t)i * PER_NODE;
-    for (size_t k = 0; k < 4 * PER_NODE; k++)
-        rows[k] = wy[0] * a[k] + wy[1] * a[k + n] + wy[2] * a[k + 2 * n] + wy[3] * a[k + 3 * n];
-    for (int k = 0; k < PER_NODE; k++)
-        ray->c[k] = wx[0] * rows[k] + wx[1] * rows[k + 6] + wx[2] * rows[k + 12] + wx[3] * rows[k + 18];
+    blend(wy, lat->node + j * n + i * PER_NODE, n, 4 * PER_NODE, rows);
+    blend(wx, rows, PER_NODE, PER_NODE, ray->c);
 }
 
 void sim_lattice_xy(const SimLattice *lat, double col, double row, double h, double *x, double *y)

@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "simulate/sim.h"
 
-#include <math.h>
-
 static const float WATER_DN = 32.0f, SNOW_DN = 400.0f, SHADE = 0.7f;
 const float sim_sun[3] = {0.354f, -0.612f, 0.7071f};
 
@@ -26,10 +24,9 @@ static const float WATER = -1.0f, SNOW = 100.0f; /* in place of a shading */
 /* Shading on the terrain's grid, water and snow. */
 static SdmStatus shade_grid(SimScene *sc, SimGround *g, SimWindow *out)
 {
-    const int threads = sc->threads;
     *out = g->terrain;
     PASS(sdm_alloc(sc->ctx, &out->v, (size_t)out->nx * (size_t)out->ny, sizeof *out->v, "shading"));
-#pragma omp parallel for num_threads(threads)
+#pragma omp parallel for num_threads(sc->threads)
     for (int j = 0; j < out->ny; j++)
         for (int i = 0; i < out->nx; i++) {
             const size_t k = (size_t)j * (size_t)out->nx + (size_t)i;
@@ -64,7 +61,6 @@ static void light_row(const SimWindow *sh, const float *wave, SimWindow *out, in
 
 SdmStatus sim_light_open(SimScene *sc, int view, SimGround *g)
 {
-    const int threads = sc->threads;
     SDM_CLOSED_BY(sim_window_free) SimWindow sh = {.v = NULL}, wave = {.v = NULL};
     SimWindow *const out = &g->light;
     *out = (SimWindow){.i0 = 2 * g->terrain.i0,
@@ -78,7 +74,7 @@ SdmStatus sim_light_open(SimScene *sc, int view, SimGround *g)
         wave = *out;
         PASS(sim_noise(sc->ctx, &sc->wave[view], 0, &wave));
     }
-#pragma omp parallel for num_threads(threads)
+#pragma omp parallel for num_threads(sc->threads)
     for (int j = 0; j < out->ny; j++)
         light_row(&sh, wave.v, out, j);
     return SDM_OK;

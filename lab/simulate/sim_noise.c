@@ -3,8 +3,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "simulate/sim.h"
 
-#include <math.h>
-
 uint32_t sim_hash(uint32_t seed, uint32_t level, int64_t i, int64_t j)
 {
     uint32_t h = seed * 0x9e3779b1u ^ (level + 1u) * 0x85ebca6bu;
@@ -52,32 +50,27 @@ void sim_spectrum(SimSpectrum *spec, uint32_t seed, int bottom, int top, double 
         spec->amp[k] *= sigma / sqrt(power);
 }
 
-static int64_t half(int64_t i)
-{
-    return i >= 0 ? i / 2 : -((1 - i) / 2);
-}
-
 /* Window of the next coarser octave that the subdivision of `fine` reads. */
 static SimWindow parent(const SimWindow *fine)
 {
-    const int64_t i0 = half(fine->i0) - 1, j0 = half(fine->j0) - 1;
+    const int64_t i0 = sdm_floor_div(fine->i0, 2) - 1, j0 = sdm_floor_div(fine->j0, 2) - 1;
     return (SimWindow){.i0 = i0,
                        .j0 = j0,
-                       .nx = (int)(half(fine->i0 + fine->nx - 1) + 2 - i0),
-                       .ny = (int)(half(fine->j0 + fine->ny - 1) + 2 - j0),
+                       .nx = (int)(sdm_floor_div(fine->i0 + fine->nx - 1, 2) + 2 - i0),
+                       .ny = (int)(sdm_floor_div(fine->j0 + fine->ny - 1, 2) + 2 - j0),
                        .step_m = 2.0 * fine->step_m};
 }
 
 static float column_of(const SimWindow *c, int64_t i, const float *row)
 {
-    const int64_t h = half(i) - c->i0;
+    const int64_t h = sdm_floor_div(i, 2) - c->i0;
     return i & 1 ? 0.5f * (row[h] + row[h + 1]) : 0.125f * (row[h - 1] + row[h + 1]) + 0.75f * row[h];
 }
 
 /* fine += subdivided coarse: masks (1 6 1)/8 on even nodes, (4 4)/8 on odd ones.  line: coarse->nx floats. */
 static void subdivide_row(const SimWindow *coarse, SimWindow *fine, int j, float *line)
 {
-    const int64_t jj = fine->j0 + j, h = half(jj) - coarse->j0;
+    const int64_t jj = fine->j0 + j, h = sdm_floor_div(jj, 2) - coarse->j0;
     const float *const r = coarse->v + (size_t)h * (size_t)coarse->nx;
     const ptrdiff_t n = coarse->nx;
     for (int i = 0; i < coarse->nx; i++)
@@ -178,36 +171,39 @@ static int node_of(double t, int n, float *f)
     return i - 1;
 }
 
+/* The first of the 4 x 4 nodes around a map position; weights of columns and rows, and their derivatives. */
+static inline const float *nodes_at(const SimWindow *win, double x, double y, float w[2][4], float d[2][4])
+{
+    float fx, fy;
+    const int i = node_of(x * (1.0 / win->step_m) - (double)win->i0, win->nx, &fx);
+    const int j = node_of(-y * (1.0 / win->step_m) - (double)win->j0, win->ny, &fy);
+    weights(fx, w[0], d[0]);
+    weights(fy, w[1], d[1]);
+    return win->v + (size_t)j * (size_t)win->nx + i;
+}
+
+static inline float weigh(const float w[4], const float *r)
+{
+    return w[0] * r[0] + w[1] * r[1] + w[2] * r[2] + w[3] * r[3];
+}
+
 float sim_value(const SimWindow *win, double x, double y)
 {
-    float fx, fy, wx[4], wy[4], d[4], sum = 0.0f;
-    const double inv = 1.0 / win->step_m;
-    const int i = node_of(x * inv - (double)win->i0, win->nx, &fx);
-    const int j = node_of(-y * inv - (double)win->j0, win->ny, &fy);
-    const float *r = win->v + (size_t)j * (size_t)win->nx + i;
-    weights(fx, wx, d);
-    weights(fy, wy, d);
-    for (int k = 0; k < 4; k++, r += win->nx)
-        sum += wy[k] * (wx[0] * r[0] + wx[1] * r[1] + wx[2] * r[2] + wx[3] * r[3]);
+    float w[2][4], d[2][4], sum = 0.0f;
+    const float *const node = nodes_at(win, x, y, w, d);
+    for (int k = 0; k < 4; k++)
+        sum += w[1][k] * weigh(w[0], node + k * win->nx);
     return sum;
 }
 
-float sim_value_slope(const SimWindow *win, double x, double y, float slope[2])
+void sim_slope(const SimWindow *win, double x, double y, float slope[2])
 {
-    float fx, fy, wx[4], wy[4], dx[4], dy[4], sum = 0.0f, sx = 0.0f, sy = 0.0f;
-    const double inv = 1.0 / win->step_m;
-    const int i = node_of(x * inv - (double)win->i0, win->nx, &fx);
-    const int j = node_of(-y * inv - (double)win->j0, win->ny, &fy);
-    const float *r = win->v + (size_t)j * (size_t)win->nx + i;
-    weights(fx, wx, dx);
-    weights(fy, wy, dy);
-    for (int k = 0; k < 4; k++, r += win->nx) {
-        const float row = wx[0] * r[0] + wx[1] * r[1] + wx[2] * r[2] + wx[3] * r[3];
-        sum += wy[k] * row;
-        sy += dy[k] * row;
-        sx += wy[k] * (dx[0] * r[0] + dx[1] * r[1] + dx[2] * r[2] + dx[3] * r[3]);
+    float w[2][4], d[2][4], sx = 0.0f, sy = 0.0f;
+    const float *const node = nodes_at(win, x, y, w, d);
+    for (int k = 0; k < 4; k++) {
+        sx += w[1][k] * weigh(d[0], node + k * win->nx);
+        sy += d[1][k] * weigh(w[0], node + k * win->nx);
     }
-    slope[0] = sx * (float)inv;
-    slope[1] = -sy * (float)inv;
-    return sum;
+    slope[0] = sx * (float)(1.0 / win->step_m);
+    slope[1] = -sy * (float)(1.0 / win->step_m);
 }

@@ -2,11 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "simulate/sim.h"
 
-#include <math.h>
-#include <string.h>
-
 static const double ORBIT_M = 705000.0, RADIUS_M = 6378137.0, GM = 3.986004418e14;
-static const double LINE_S = 2.199e-3, ASTER_GSD_M = 15.0, AFT_DEG = 27.6;
+static const double LINE_S = 2.199e-3, ASTER_GSD_M = 15.0, AFT_DEG = 27.6, JITTER_CYCLES = 0.0033 /* a row */;
 
 /* UTM zone of the centre; polar stereographic where UTM ends. */
 static int epsg_of(double lon, double lat)
@@ -22,34 +19,29 @@ static int epsg_of(double lon, double lat)
 
 SdmStatus sim_place_open(SimScene *sc)
 {
-    SdmStatus st = SDM_OK;
     const SdmSimulateOptions *const opt = sc->opt;
     sc->lon_deg = opt->lon_deg;
     sc->lat_deg = opt->lat_deg;
     if (isnan(opt->lon_deg) && opt->terrain)
-        TRY(sim_dem_centre(sc->ctx, opt->terrain, &sc->lon_deg, &sc->lat_deg));
+        PASS(sim_dem_centre(sc->ctx, opt->terrain, &sc->lon_deg, &sc->lat_deg));
     else if (isnan(opt->lon_deg))
         sc->lon_deg = 4.75, sc->lat_deg = 44.45;
-    OGRSpatialReferenceH geo = OSRNewSpatialReference(NULL);
-    sc->srs = OSRNewSpatialReference(NULL);
     const int epsg = epsg_of(sc->lon_deg, sc->lat_deg);
-    if (OSRImportFromEPSG(geo, 4326) != OGRERR_NONE || OSRImportFromEPSG(sc->srs, epsg) != OGRERR_NONE)
-        st = sdm_fail(sc->ctx, SDM_ERR_UNSUPPORTED, "PROJ does not know EPSG:%d; is its proj.db installed?",
-                      epsg);
-    OSRSetAxisMappingStrategy(geo, OAMS_TRADITIONAL_GIS_ORDER);
-    OSRSetAxisMappingStrategy(sc->srs, OAMS_TRADITIONAL_GIS_ORDER);
-    if (st == SDM_OK)
+    OGRSpatialReferenceH geo = sim_srs(4326);
+    sc->srs = sim_srs(epsg);
+    if (geo && sc->srs)
         sc->to_map = OCTNewCoordinateTransformation(geo, sc->srs);
     OSRDestroySpatialReference(geo);
-    TRY(st);
+    if (!geo || !sc->srs)
+        return sdm_fail(sc->ctx, SDM_ERR_UNSUPPORTED, "PROJ does not know EPSG:%d; is its proj.db installed?",
+                        epsg);
     sc->x = sc->lon_deg;
     sc->y = sc->lat_deg;
     if (!sc->to_map || !OCTTransform(sc->to_map, 1, &sc->x, &sc->y, NULL))
         return sdm_fail(sc->ctx, SDM_ERR_DATA, "the scene centre %.6f, %.6f does not lie on the map EPSG:%d",
                         sc->lon_deg, sc->lat_deg, epsg);
     sc->extent_m = opt->gsd_m * (opt->width > opt->height ? opt->width : opt->height);
-done:
-    return st;
+    return SDM_OK;
 }
 
 /* Orbit whose satellite is above the unit vector `up` at t = 0 and goes south (sun-synchronous where it can).
@@ -59,7 +51,7 @@ static void set_orbit(SimCamera *cam, const double up[3])
     const double flat = hypot(up[0], up[1]) > 1e-9 ? hypot(up[0], up[1]) : 1e-9;
     const double east[3] = {-up[1] / flat, up[0] / flat, 0.0};
     double north[3];
-    sim_cross(up, east, north);
+    sdm_cross3(up, east, north);
     double e = cos(98.2 * SIM_PI / 180.0) / flat; /* sin(azimuth) cos(latitude) = cos(inclination) */
     e = e < -0.97 ? -0.97 : e;
     for (int k = 0; k < 3; k++) {
@@ -80,7 +72,7 @@ static double centre_miss(const SimCamera *cam, const double target[3], double h
         miss[k] = target[k] - hit[k];
         d[k] = hit[k] - from[k];
     }
-    return sqrt(sim_dot(d, d));
+    return sqrt(sdm_dot3(d, d));
 }
 
 /* Left: move the orbit until the centre pixel, pointed by roll, looks at the target at t = 0. */
@@ -109,11 +101,11 @@ static double aim_right(SimCamera *cam, const double target[3], double h)
         cam->t0_s = t - 0.5 * (cam->height - 1) * cam->line_s;
         length = centre_miss(cam, target, h, miss);
         sim_orbit(cam, t, p, v);
-        sim_cross(v, p, y);
+        sdm_cross3(v, p, y);
         sim_unit(y);
         sim_unit(v);
-        t += sim_dot(miss, v) / (cam->rate_rad_s * RADIUS_M);
-        cam->across += sim_dot(miss, y) / length;
+        t += sdm_dot3(miss, v) / (cam->rate_rad_s * RADIUS_M);
+        cam->across += sdm_dot3(miss, y) / length;
     }
     return length;
 }
@@ -125,7 +117,7 @@ static double line_time(SimCamera cam, const double target[3], double h, double 
     const double dt = 0.01;
     cam.t0_s += dt;
     centre_miss(&cam, target, h, miss);
-    return gsd_m * dt / sqrt(sim_dot(miss, miss));
+    return gsd_m * dt / sqrt(sdm_dot3(miss, miss));
 }
 
 static void left_size(SimScene *sc, SimCamera *left, const double target[3])
@@ -173,7 +165,7 @@ static SdmStatus place_jitter(SimScene *sc)
         SimCamera *const cam = &sc->view[v].cam;
         if (v == 1 && opt->jitter_px > 0.0) /* without an error seed it starts with the scene */
             cam->wave[cam->waves++] = (SimWave){.amplitude_px = opt->jitter_px,
-                                                .frequency = opt->jitter_frequency,
+                                                .frequency = JITTER_CYCLES,
                                                 .phase = opt->error_seed ? phase_of(opt, 0, 0) : 0.0,
                                                 .lag = 2.0};
         const int first = cam->waves;
@@ -198,7 +190,8 @@ SdmStatus sim_place_cameras(SimScene *sc)
     SimCamera *const left = &sc->view[0].cam, *const right = &sc->view[1].cam;
     double target[3];
     sim_to_ecef(sc->lon_deg, sc->lat_deg, sc->h_mean, target);
-    const double r = sqrt(sim_dot(target, target)), left_base = opt->symmetric ? 0.5 * opt->base_height : 0.0;
+    const double r = sqrt(sdm_dot3(target, target)),
+                 left_base = opt->symmetric ? 0.5 * opt->base_height : 0.0;
     *left = (SimCamera){.pitch_rad = pitch_of(r, 0.0 - left_base)};
     left_size(sc, left, target);
     *right = *left;

@@ -5,7 +5,6 @@
 #include <cpl_error.h>
 #include <cpl_string.h>
 #include <gdal.h>
-#include <math.h>
 
 struct SimRaster {
     SdmContext *ctx;
@@ -22,15 +21,11 @@ static SdmStatus fail_write(const SimRaster *r)
 SdmStatus sim_raster_create(SimScene *sc, const SimRasterSpec *spec, SimRaster **out)
 {
     SimRaster *r = NULL;
-    char **co = NULL;
     PASS(sdm_alloc(sc->ctx, &r, 1, sizeof *r, "raster"));
     *out = r;
     r->ctx = sc->ctx;
     PASS(sdm_format(sc->ctx, r->path, sizeof r->path, "%s/%s", sc->folder, spec->name));
-    co = CSLSetNameValue(co, "TILED", "YES");
-    co = CSLSetNameValue(co, "COMPRESS", "DEFLATE");
-    co = CSLSetNameValue(co, "ZLEVEL", "1");
-    co = CSLSetNameValue(co, "BIGTIFF", "IF_SAFER");
+    char **co = CSLTokenizeString("TILED=YES COMPRESS=DEFLATE ZLEVEL=1 BIGTIFF=IF_SAFER");
     co = CSLSetNameValue(co, "PREDICTOR", spec->type == GDT_Float32 ? "3" : "2");
     co = CSLSetNameValue(co, "NUM_THREADS", CPLSPrintf("%d", sc->threads));
     CPLErrorReset();

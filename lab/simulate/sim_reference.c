@@ -7,8 +7,6 @@
 #include "simulate/sim.h"
 
 #include <gdal.h>
-#include <math.h>
-#include <string.h>
 
 enum {
     TRUTH_LEVEL = 2 /* octave whose nodes are as far apart as cells of the truth */,
@@ -83,16 +81,18 @@ static SdmStatus make_field(const Truth *t, uint32_t seed, double length_m, floa
     return SDM_OK;
 }
 
-/* The value that `share` of the scene's cells exceed. */
-static SdmStatus exceeded_by(const Truth *t, const float *field, double share, float *value)
+/* The same with the value that `share` of the scene's cells exceed. */
+static SdmStatus make_parts(const Truth *t, uint32_t seed, double length_m, double share, float **field,
+                            float *edge)
 {
     SDM_OWNED float *copy = NULL;
     int64_t n = 0;
+    PASS(make_field(t, seed, length_m, field));
     PASS(sdm_alloc(t->sc->ctx, &copy, cells_of(t), sizeof *copy, "the reference"));
     for (size_t k = 0; k < cells_of(t); k++)
         if (t->class[k])
-            copy[n++] = field[k];
-    *value = share > 0.0 ? (float)sdm_quantile_f32(copy, n, 1.0 - share) : INFINITY;
+            copy[n++] = (*field)[k];
+    *edge = share > 0.0 ? (float)sdm_quantile_f32(copy, n, 1.0 - share) : INFINITY;
     return SDM_OK;
 }
 
@@ -108,7 +108,8 @@ static void blur_axis(const Truth *t, const float *in, double sigma, bool down, 
             double sum = 0.0, weights = 0.0;
             for (int k = -reach; k <= reach; k++) {
                 const double w = exp(-0.5 * k * k / (sigma * sigma));
-                sum += w * (double)in[(ptrdiff_t)at + (ptrdiff_t)(sim_hold(own + k, count) - own) * step];
+                sum += w *
+                       (double)in[(ptrdiff_t)at + (ptrdiff_t)(sdm_clamp(own + k, 0, count - 1) - own) * step];
                 weights += w;
             }
             out[at] = (float)(sum / weights);
@@ -133,8 +134,7 @@ static SdmStatus make_change(const Truth *t, float *change_m)
     SDM_OWNED float *field = NULL;
     float edge;
     SDM_OWNED int32_t *set = NULL;
-    PASS(make_field(t, 1, 0.03 * t->sc->extent_m, &field));
-    PASS(exceeded_by(t, field, t->sc->opt->change_share, &edge));
+    PASS(make_parts(t, 1, 0.03 * t->sc->extent_m, t->sc->opt->change_share, &field, &edge));
     PASS(sdm_alloc(t->sc->ctx, &set, cells_of(t), sizeof *set, "the reference"));
     for (int32_t k = 0; k < (int32_t)cells_of(t); k++) {
         set[k] = k;
@@ -166,14 +166,13 @@ static SdmStatus add_errors(const Truth *t, const Quality *q, double posting_m, 
     const size_t w = (size_t)t->nx;
     PASS(make_field(t, 2, q->noise_cells * posting_m, &noise));
     PASS(make_field(t, 3, LONG_WAVE_M, &wave));
-    PASS(make_field(t, 4, 0.02 * t->sc->extent_m, &forest));
-    PASS(exceeded_by(t, forest, FOREST_SHARE, &edge));
+    PASS(make_parts(t, 4, 0.02 * t->sc->extent_m, FOREST_SHARE, &forest, &edge));
     PASS(blur(t, t->height_m, 1.0, &smooth));
     for (int j = 0; j < t->ny; j++)
         for (int i = 0; i < t->nx; i++) {
             const size_t k = (size_t)j * w + (size_t)i, row = (size_t)j * w, col = (size_t)i;
-            const int a = sim_hold(i - 1, t->nx), b = sim_hold(i + 1, t->nx), c = sim_hold(j - 1, t->ny),
-                      d = sim_hold(j + 1, t->ny);
+            const int a = sdm_clamp(i - 1, 0, t->nx - 1), b = sdm_clamp(i + 1, 0, t->nx - 1),
+                      c = sdm_clamp(j - 1, 0, t->ny - 1), d = sdm_clamp(j + 1, 0, t->ny - 1);
             const double gx = (double)(smooth[row + (size_t)b] - smooth[row + (size_t)a]) /
                               ((b - a) * t->geo[1]),
                          gy = (double)(smooth[(size_t)d * w + col] - smooth[(size_t)c * w + col]) /
@@ -235,8 +234,7 @@ static SdmStatus make_reference(const Truth *t, int step)
     for (size_t k = 0; k < cells_of(t); k++)
         height_m[k] -= change_m[k];
     PASS(add_errors(t, q, posting_m, height_m));
-    PASS(make_field(t, 5, 0.025 * t->sc->extent_m, &hole));
-    PASS(exceeded_by(t, hole, VOID_SHARE, &edge));
+    PASS(make_parts(t, 5, 0.025 * t->sc->extent_m, VOID_SHARE, &hole, &edge));
     PASS(sdm_alloc(t->sc->ctx, &out, cells_of(t), sizeof *out, "the reference"));
     sample_shifted(t, height_m, hole, edge, step, out);
     return write_raster(t, "reference.tif", "WGS 84 ellipsoid", step, out);

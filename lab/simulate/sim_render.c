@@ -4,8 +4,6 @@
 
 #include <cpl_string.h>
 #include <gdal.h>
-#include <math.h>
-#include <string.h>
 
 static const double RPC_SCALE = 10.0; /* UInt16 of the rpc layout: DN x 10 */
 
@@ -14,13 +12,18 @@ enum { TOWN_RAYS = 4 }; /* a pixel and axis */
 typedef struct Job { /* one tile of one view */
     SimScene *sc;
     const SimView *view;
-    SimGround ground;
+    const SimGround *ground;
     int c0, r0, nx, ny;
     double foot[2][2]; /* map x, y a column; map x, y a row */
     double *rows;      /* a lattice row for each row of the tile */
     float *dn;         /* ny x nx, DN as the detector should see them */
-    void *pixels;      /* ny x nx, uint8_t or uint16_t */
+    uint16_t *pixels;  /* ny x nx, or as many uint8_t */
 } Job;
+
+static void close_job(Job *job)
+{
+    SDM_FREE(&job->rows, &job->dn, &job->pixels);
+}
 
 /* Mean radiance of the pixel's footprint on the slope where its ray hits. */
 static float footprint(const Job *job, const SimRay *ray, double h)
@@ -29,7 +32,7 @@ static float footprint(const Job *job, const SimRay *ray, double h)
     double x, y, part[2][2];
     float slope[2];
     sim_ray_xy(lat, ray, h, &x, &y);
-    sim_value_slope(&job->ground.terrain, x, y, slope);
+    sim_slope(&job->ground->terrain, x, y, slope);
     double lean[2];
     sim_ray_lean(lat, ray, h, lean);
     const double facing = 1.0 - (double)slope[0] * lean[0] - (double)slope[1] * lean[1],
@@ -40,7 +43,7 @@ static float footprint(const Job *job, const SimRay *ray, double h)
         part[a][0] = job->foot[a][0] + rise * lean[0];
         part[a][1] = job->foot[a][1] + rise * lean[1];
         const double length = sqrt(part[a][0] * part[a][0] + part[a][1] * part[a][1]);
-        n[a] = (int)(2.0 * length / job->ground.terrain.step_m + 0.8);
+        n[a] = (int)(2.0 * length / job->ground->terrain.step_m + 0.8);
         n[a] = n[a] < 2 ? 2 : n[a] > 6 ? 6 : n[a];
     }
     if (job->sc->town)
@@ -53,8 +56,8 @@ static float footprint(const Job *job, const SimRay *ray, double h)
             const double p[3] = {x + to[0], y + to[1],
                                  h + (double)slope[0] * to[0] + (double)slope[1] * to[1]};
             sum += job->sc->town
-                       ? sim_town_dn(job->sc, (int)(job->view - job->sc->view), p, lean, &job->ground.light)
-                       : sim_value(&job->ground.light, p[0], p[1]);
+                       ? sim_town_dn(job->sc, (int)(job->view - job->sc->view), p, lean, &job->ground->light)
+                       : sim_value(&job->ground->light, p[0], p[1]);
         }
     return sum / (float)(n[0] * n[1]);
 }
@@ -62,7 +65,7 @@ static float footprint(const Job *job, const SimRay *ray, double h)
 static void render_row(Job *job, int r)
 {
     const SimScene *const sc = job->sc;
-    const SimGround *const g = &job->ground;
+    const SimGround *const g = job->ground;
     const SimLattice *const lat = &job->view->lattice;
     double *const line = job->rows + (size_t)r * (size_t)lat->nx * 6;
     double dcol, drow;
@@ -122,8 +125,7 @@ static void develop_row(Job *job, int r, bool wide)
         const int fixed = fixed_pixel(job, c, r, wide);
         if (wide) {
             const double scaled = rint(RPC_SCALE * ((double)job->dn[k] + noise));
-            ((uint16_t *)job->pixels)[k] =
-                (uint16_t)(fixed < 0 ? fmin(fmax(scaled, 1.0), 65534.0) : (double)fixed);
+            job->pixels[k] = (uint16_t)(fixed < 0 ? fmin(fmax(scaled, 1.0), 65534.0) : (double)fixed);
             continue;
         }
         const double seen = fmin(fmax(rint(((double)job->dn[k] - c0) / c1 + noise), 1.0), 254.0),
@@ -148,10 +150,9 @@ static void set_footprint(Job *job)
 
 static SdmStatus render_tile(Job *job, bool wide)
 {
-    SdmStatus st = SDM_OK;
+    SDM_CLOSED_BY(sim_ground_close) SimGround ground = {.top = 0.0f};
     SimScene *const sc = job->sc;
     const SimCamera *const cam = &job->view->cam;
-    const int threads = sc->threads;
     const double jitter = sim_camera_jitter(cam), m0 = 2.0 + fabs(cam->shift_px[0]) + jitter,
                  m1 = 2.0 + fabs(cam->shift_px[1]) + jitter;
     const double px[4] = {job->c0 - m0, job->r0 - m1, job->c0 + job->nx + m0, job->r0 + job->ny + m1};
@@ -159,20 +160,19 @@ static SdmStatus render_tile(Job *job, bool wide)
     SimBox sky[SIM_DECKS];
     for (int k = 0; k < sc->decks; k++)
         sky[k] = sim_lattice_box(&job->view->lattice, px, sc->deck[k].height, sc->deck[k].top);
-    TRY(sim_ground_open(sc, &box, &job->ground));
-    TRY(sim_light_open(sc, (int)(job->view - sc->view), &job->ground));
-    TRY(sim_cloud_open(sc, sky, &box, &job->ground));
+    PASS(sim_ground_open(sc, &box, &ground));
+    PASS(sim_light_open(sc, (int)(job->view - sc->view), &ground));
+    PASS(sim_cloud_open(sc, sky, &box, &ground));
+    job->ground = &ground;
     set_footprint(job);
-#pragma omp parallel for schedule(dynamic, 4) num_threads(threads)
+#pragma omp parallel for schedule(dynamic, 4) num_threads(sc->threads)
     for (int r = 0; r < job->ny; r++) {
         render_row(job, r);
         if (sc->opt->snow > 0.0)
             bloom_row(job, r);
         develop_row(job, r, wide);
     }
-done:
-    sim_ground_close(&job->ground);
-    return st;
+    return SDM_OK;
 }
 
 static SdmStatus render_tiles(Job *job, bool wide, SimRaster *raw, SimRaster *plain)
@@ -227,16 +227,10 @@ done:
 SdmStatus sim_render(SimScene *sc, int view)
 {
     SDM_CLOSED_BY(sim_raster_drop) SimRaster *raw = NULL, *plain = NULL;
-    SDM_OWNED double *rows = NULL;
-    SDM_OWNED float *dn = NULL;
-    SDM_OWNED uint16_t *pixels = NULL;
-    Job job = {.sc = sc, .view = &sc->view[view]};
+    SDM_CLOSED_BY(close_job) Job job = {.sc = sc, .view = &sc->view[view]};
     const bool wide = strcmp(sc->opt->layout, "rpc") == 0;
-    PASS(SDM_ALLOC(sc->ctx, "tile", SDM_ARRAY(rows, (size_t)SIM_TILE * (size_t)job.view->lattice.nx * 6),
-                   SDM_ARRAY(dn, SIM_TILE * SIM_TILE), SDM_ARRAY(pixels, SIM_TILE * SIM_TILE)));
-    job.rows = rows;
-    job.dn = dn;
-    job.pixels = pixels;
+    PASS(SDM_ALLOC(sc->ctx, "tile", SDM_ARRAY(job.rows, (size_t)SIM_TILE * (size_t)job.view->lattice.nx * 6),
+                   SDM_ARRAY(job.dn, SIM_TILE * SIM_TILE), SDM_ARRAY(job.pixels, SIM_TILE * SIM_TILE)));
     PASS(create(sc, view, &raw, &plain));
     PASS(render_tiles(&job, wide, raw, plain));
     if (raw)

@@ -3,7 +3,6 @@
 #include "simulate/sim.h"
 
 #include <cpl_string.h>
-#include <math.h>
 
 enum {
     SIDE = 19,
@@ -97,8 +96,7 @@ static SdmStatus solve(SimScene *sc, Fit *fit, int axis)
                 a[TERMS + m - 1] = -w * z * t[m];
             fit->b[k] = w * z;
         }
-        int rank;
-        if (!sim_solve(POINTS, UNKNOWNS, 1e-11, fit->a, fit->b, &rank))
+        if (!sim_solve(POINTS, UNKNOWNS, 1e-11, fit->a, fit->b))
             return sdm_fail(sc->ctx, SDM_ERR_DATA, "the RPC of the simulated camera could not be fitted");
         for (int m = 0; m < UNKNOWNS; m++)
             coef[m] = fit->b[m];
@@ -156,16 +154,9 @@ static char **describe(const Fit *fit)
     static const char *const names[AXES] = {"LINE", "SAMP", "LAT", "LONG", "HEIGHT"};
     char **list = NULL;
     for (int a = 0; a < AXES; a++) {
-        char key[32], text[40];
-        double off = fit->off[a];
-        if (a == LON)
-            off -= 360.0 * round(off / 360.0);
-        snprintf(key, sizeof key, "%s_OFF", names[a]);
-        snprintf(text, sizeof text, "%.16g", off);
-        list = CSLSetNameValue(list, key, text);
-        snprintf(key, sizeof key, "%s_SCALE", names[a]);
-        snprintf(text, sizeof text, "%.16g", fit->scale[a]);
-        list = CSLSetNameValue(list, key, text);
+        const double off = fit->off[a] - (a == LON ? 360.0 * round(fit->off[a] / 360.0) : 0.0);
+        list = CSLSetNameValue(list, CPLSPrintf("%s_OFF", names[a]), CPLSPrintf("%.16g", off));
+        list = CSLSetNameValue(list, CPLSPrintf("%s_SCALE", names[a]), CPLSPrintf("%.16g", fit->scale[a]));
     }
     list = coefficients(list, "LINE_NUM_COEFF", fit->coef[0], false);
     list = coefficients(list, "LINE_DEN_COEFF", fit->coef[0] + TERMS, true);

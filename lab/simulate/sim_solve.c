@@ -5,7 +5,6 @@
 
 #include <assert.h>
 #include <float.h>
-#include <math.h>
 #include <stddef.h>
 
 enum { SWEEPS = 60 }; /* over all pairs of rows; Jacobi rotations usually need fewer than 10 */
@@ -63,7 +62,7 @@ static bool make_orthogonal(int n, double *r, double *b)
 }
 
 /* b becomes the sum of the rows of r (n x n, orthogonal), each times its value of b over its square. */
-static bool add_rows(int n, double rcond, double *r, double *b, int *rank)
+static bool add_rows(int n, double rcond, double *r, double *b)
 {
     double largest = 0.0;
     for (int i = 0; i < n; i++) {
@@ -72,15 +71,12 @@ static bool add_rows(int n, double rcond, double *r, double *b, int *rank)
             return false;
         largest = fmax(largest, square);
     }
-    *rank = 0;
     for (int i = 0; i < n; i++) {
         double *const row = r + (size_t)i * (size_t)n;
         const double square = sdm_dot(n, row, row);
-        const bool counts = sqrt(square) > rcond * sqrt(largest);
-        const double factor = counts ? b[i] / square : 0.0;
+        const double factor = sqrt(square) > rcond * sqrt(largest) ? b[i] / square : 0.0;
         for (int j = 0; j < n; j++)
             row[j] *= factor;
-        *rank += counts;
     }
     for (int j = 0; j < n; j++) {
         b[j] = 0.0;
@@ -90,9 +86,9 @@ static bool add_rows(int n, double rcond, double *r, double *b, int *rank)
     return true;
 }
 
-bool sim_solve(int m, int n, double rcond, double *a, double *b, int *rank)
+bool sim_solve(int m, int n, double rcond, double *a, double *b)
 {
     assert(m >= n && n >= 1);
     make_triangular(m, n, a, b);
-    return make_orthogonal(n, a, b) && add_rows(n, rcond, a, b, rank);
+    return make_orthogonal(n, a, b) && add_rows(n, rcond, a, b);
 }

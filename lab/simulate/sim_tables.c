@@ -1,10 +1,8 @@
 /* Camera -> the text files of an ASTER scene (V003): orbit, sight vectors, lattice, radiometric table. */
 // SPDX-License-Identifier: Apache-2.0
+#include "core/file.h"
+#include "core/text.h"
 #include "simulate/sim.h"
-
-#include <errno.h>
-#include <math.h>
-#include <string.h>
 
 enum { COLUMNS = 11, MAX_ROWS = 24 };
 typedef struct Table { /* lattice of one band as the metadata tell it */
@@ -69,84 +67,63 @@ static void fill_table(const SimScene *sc, int view, Table *t)
     }
 }
 
-static SdmStatus open_text(SimScene *sc, int view, const char *field, FILE **out)
+/* Write the text as a file of the band, and begin an empty one. */
+static SdmStatus write_text(SimScene *sc, int view, const char *field, SdmText *text)
 {
     char path[SIM_PATH + 160];
-    const SdmStatus st = sdm_format(sc->ctx, path, sizeof path, "%s/%s.VNIR_Band%s.%s.txt", sc->folder,
-                                    sc->base, sc->view[view].name, field);
-    if (st != SDM_OK)
-        return st;
-    *out = fopen(path, "w");
-    return *out ? SDM_OK : sdm_fail(sc->ctx, SDM_ERR_IO, "cannot write %s: %s", path, strerror(errno));
+    SdmFileWriter file;
+    PASS(text->st);
+    PASS(sdm_format(sc->ctx, path, sizeof path, "%s/%s.VNIR_Band%s.%s.txt", sc->folder, sc->base,
+                    sc->view[view].name, field));
+    PASS(sdm_file_create(sc->ctx, path, &file));
+    sdm_file_put(&file, text->data, text->size);
+    sdm_text_close(text);
+    return sdm_file_commit(sc->ctx, &file, false);
 }
 
-static SdmStatus close_text(SimScene *sc, FILE *f, const char *field)
+static void add_vector(SdmText *text, int digits, const double v[3])
 {
-    const bool bad = ferror(f) != 0;
-    if (fclose(f) != 0 || bad)
-        return sdm_fail(sc->ctx, SDM_ERR_IO, "cannot write the %s table in %s: %s", field, sc->folder,
-                        strerror(errno));
-    return SDM_OK;
-}
-
-static SdmStatus write_orbit(SimScene *sc, int view, const Table *t)
-{
-    FILE *f;
-    PASS(open_text(sc, view, "SatellitePosition", &f));
-    for (int r = 0; r < t->rows; r++)
-        fprintf(f, "%.6f %.6f %.6f\n", t->p[r][0], t->p[r][1], t->p[r][2]);
-    PASS(close_text(sc, f, "SatellitePosition"));
-    PASS(open_text(sc, view, "SatelliteVelocity", &f));
-    for (int r = 0; r < t->rows; r++)
-        fprintf(f, "%.*f %.*f %.*f\n", t->digits, t->v[r][0], t->digits, t->v[r][1], t->digits, t->v[r][2]);
-    return close_text(sc, f, "SatelliteVelocity");
-}
-
-static SdmStatus write_blocks(SimScene *sc, int view, const Table *t)
-{
-    FILE *f;
-    PASS(open_text(sc, view, "SightVector", &f));
-    for (int r = 0; r < t->rows; r++)
-        for (int c = 0; c < COLUMNS; c++)
-            fprintf(f, "%.*f %.*f %.*f\n%s", t->digits, t->sight[c][0], t->digits, t->sight[c][1], t->digits,
-                    t->sight[c][2], c == COLUMNS - 1 && r < t->rows - 1 ? "\n" : "");
-    PASS(close_text(sc, f, "SightVector"));
-    PASS(open_text(sc, view, "LatticePoint", &f));
-    for (int r = 0; r < t->rows; r++)
-        for (int c = 0; c < COLUMNS; c++)
-            fprintf(f, "%.0f %.0f\n%s", t->col[c], t->row[r],
-                    c == COLUMNS - 1 && r < t->rows - 1 ? "\n" : "");
-    return close_text(sc, f, "LatticePoint");
+    sdm_text_add(text, "%.*f %.*f %.*f\n", digits, v[0], digits, v[1], digits, v[2]);
 }
 
 /* Geocentric latitude or longitude of the lattice on the ellipsoid. */
-static SdmStatus write_ground(SimScene *sc, int view, const Table *t, const char *field)
+static SdmStatus write_ground(SimScene *sc, int view, const Table *t, const char *field, SdmText *text)
 {
-    FILE *f;
-    PASS(open_text(sc, view, field, &f));
     for (int r = 0; r < t->rows; r++)
         for (int c = 0; c < COLUMNS; c++) {
             double dir[3], hit[3];
             sim_direction(t->p[r], t->v[r], t->sight[c], dir);
             sim_ray_at_height(t->p[r], dir, 0.0, hit);
             const double rad = field[1] == 'a' ? atan2(hit[2], hypot(hit[0], hit[1])) : atan2(hit[1], hit[0]);
-            fprintf(f, "%.6f%s", rad * (180.0 / SIM_PI), c == COLUMNS - 1 ? "\n" : " ");
+            sdm_text_add(text, "%.6f%s", rad * (180.0 / SIM_PI), c == COLUMNS - 1 ? "\n" : " ");
         }
-    return close_text(sc, f, field);
+    return write_text(sc, view, field, text);
 }
 
 SdmStatus sim_tables(SimScene *sc, int view)
 {
     Table t;
-    FILE *f;
+    SDM_CLOSED_BY(sdm_text_close) SdmText text = {.ctx = sc->ctx};
     const SimView *const v = &sc->view[view];
     fill_table(sc, view, &t);
-    PASS(write_orbit(sc, view, &t));
-    PASS(write_blocks(sc, view, &t));
-    PASS(write_ground(sc, view, &t, "Latitude"));
-    PASS(write_ground(sc, view, &t, "Longitude"));
-    PASS(open_text(sc, view, "RadiometricCorrTable", &f));
+    for (int r = 0; r < t.rows; r++)
+        add_vector(&text, 6, t.p[r]);
+    PASS(write_text(sc, view, "SatellitePosition", &text));
+    for (int r = 0; r < t.rows; r++)
+        add_vector(&text, t.digits, t.v[r]);
+    PASS(write_text(sc, view, "SatelliteVelocity", &text));
+    for (int k = 0; k < t.rows * COLUMNS; k++) { /* an empty line between rows, as in LatticePoint */
+        sdm_text_add(&text, k && k % COLUMNS == 0 ? "\n" : "");
+        add_vector(&text, t.digits, t.sight[k % COLUMNS]);
+    }
+    PASS(write_text(sc, view, "SightVector", &text));
+    for (int k = 0; k < t.rows * COLUMNS; k++)
+        sdm_text_add(&text, "%s%.0f %.0f\n", k && k % COLUMNS == 0 ? "\n" : "", t.col[k % COLUMNS],
+                     t.row[k / COLUMNS]);
+    PASS(write_text(sc, view, "LatticePoint", &text));
+    PASS(write_ground(sc, view, &t, "Latitude", &text));
+    PASS(write_ground(sc, view, &t, "Longitude", &text));
     for (int c = 0; c < v->cam.width; c++)
-        fprintf(f, "%.8g %.8g 1\n", v->c0[c], v->c1[c]);
-    return close_text(sc, f, "RadiometricCorrTable");
+        sdm_text_add(&text, "%.8g %.8g 1\n", v->c0[c], v->c1[c]);
+    return write_text(sc, view, "RadiometricCorrTable", &text);
 }

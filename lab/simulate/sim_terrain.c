@@ -2,9 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "simulate/sim.h"
 
-#include <math.h>
-#include <string.h>
-
 enum { SAMPLES = 40, TERRAIN_LEVEL = 1 };
 
 static bool shape_is(const SimScene *sc, const char *name)
@@ -89,13 +86,12 @@ SdmStatus sim_terrain_plan(SimScene *sc)
 static void fill_plane(const SimScene *sc, SimWindow *win)
 {
     const double az = sc->opt->slope_azimuth_deg * SIM_PI / 180.0,
-                 t = tan(sc->opt->slope_deg * SIM_PI / 180.0);
-    const bool flat = shape_is(sc, "flat");
+                 t = shape_is(sc, "plane") ? tan(sc->opt->slope_deg * SIM_PI / 180.0) : 0.0;
     for (int j = 0; j < win->ny; j++)
         for (int i = 0; i < win->nx; i++) {
             const double x = (double)(win->i0 + i) * win->step_m - sc->x,
                          y = -(double)(win->j0 + j) * win->step_m - sc->y;
-            const double h = sc->h_mean - (flat ? 0.0 : t * (x * sin(az) + y * cos(az)));
+            const double h = sc->h_mean - t * (x * sin(az) + y * cos(az));
             win->v[(size_t)j * (size_t)win->nx + (size_t)i] = (float)fmin(fmax(h, sc->h_lo), sc->h_hi);
         }
 }

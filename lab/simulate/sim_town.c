@@ -5,8 +5,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "simulate/sim.h"
 
-#include <math.h>
-
 static const double MARGIN_M = 60.0, BUCKET_M = 16.0, STREET_M = 6.0, YARD_M = 9.0, GABLE_M = 3.0,
                     CAR_M = 1.4;
 static const double TREE_SPACING_M = 25.0, CAR_SPACING_M = 40.0;
@@ -46,19 +44,11 @@ static void to_town(const SimTown *t, double x, double y, double uv[2])
     uv[1] = y * t->axis[0] - x * t->axis[1];
 }
 
-static SdmStatus ground_at(SimScene *sc, const SimTown *t, double u, double v, double *h)
-{
-    float z = 0.0f;
-    const SdmStatus st = sim_terrain_at(sc, sc->x + u * t->axis[0] - v * t->axis[1],
-                                        sc->y + u * t->axis[1] + v * t->axis[0], &z);
-    *h = (double)z;
-    return st;
-}
-
 /* Append a solid; s->top is above the ground and becomes a height. */
 static SdmStatus stand(SimScene *sc, SimTown *t, SimSolid s)
 {
-    double ground;
+    float ground;
+    const double u = 0.5 * (s.box[0] + s.box[2]), v = 0.5 * (s.box[1] + s.box[3]);
     if (t->solids == t->room) {
         const int room = 2 * t->room + 1024;
         SimSolid *more = NULL;
@@ -69,8 +59,9 @@ static SdmStatus stand(SimScene *sc, SimTown *t, SimSolid s)
         t->solid = more;
         t->room = room;
     }
-    PASS(ground_at(sc, t, 0.5 * (s.box[0] + s.box[2]), 0.5 * (s.box[1] + s.box[3]), &ground));
-    s.top += ground;
+    PASS(sim_terrain_at(sc, sc->x + u * t->axis[0] - v * t->axis[1], sc->y + u * t->axis[1] + v * t->axis[0],
+                        &ground));
+    s.top += (double)ground;
     t->top = fmax(t->top, s.top + s.rise);
     t->solid[t->solids++] = s;
     return SDM_OK;
@@ -129,7 +120,7 @@ typedef struct Span {
 
 static int bucket(const SimTown *t, double at)
 {
-    return sim_hold((int)floor((at + t->reach_m + MARGIN_M) / BUCKET_M), t->side);
+    return sdm_clamp((int)floor((at + t->reach_m + MARGIN_M) / BUCKET_M), 0, t->side - 1);
 }
 
 static Span span(const SimTown *t, const double box[4])

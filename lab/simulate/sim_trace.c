@@ -3,8 +3,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "simulate/sim.h"
 
-#include <math.h>
-
 /* These compile to one instruction; fmin and fmax are calls. */
 static double least(double a, double b)
 {

@@ -4,18 +4,17 @@
 #include "simulate/sim.h"
 
 #include <gdal.h>
-#include <math.h>
 
 enum { CELLS = 1024 };
 
-typedef struct Grid { /* cells of 2 gsd, of a town 1; cell (i, j) spans terrain nodes per_cell i .. per_cell
-                       * (i + 1) */
-    int64_t i0, j0;
-    int nx, ny, per_cell;
-    double step_m;
-} Grid;
+/* Terrain nodes a cell: of 2 gsd, of a town 1. */
+static int nodes_of(const SimScene *sc)
+{
+    return sc->town ? 1 : 2;
+}
 
-static Grid truth_grid(const SimScene *sc)
+/* The cells as the first node of each; `v` stays NULL. */
+static SimWindow truth_grid(const SimScene *sc)
 {
     SimBox all = {INFINITY, INFINITY, -INFINITY, -INFINITY};
     for (int v = 0; v < 2; v++) {
@@ -24,9 +23,10 @@ static Grid truth_grid(const SimScene *sc)
         const SimBox b = sim_lattice_box(&sc->view[v].lattice, px, sc->h_lo, sc->h_hi);
         all = (SimBox){fmin(all.x0, b.x0), fmin(all.y0, b.y0), fmax(all.x1, b.x1), fmax(all.y1, b.y1)};
     }
-    const int per_cell = sc->town ? 1 : 2;
-    const SimWindow w = sim_window(&all, per_cell * sc->opt->gsd_m, 0);
-    return (Grid){w.i0, w.j0, w.nx - 1, w.ny - 1, per_cell, w.step_m};
+    SimWindow grid = sim_window(&all, nodes_of(sc) * sc->opt->gsd_m, 0);
+    grid.nx--;
+    grid.ny--;
+    return grid;
 }
 
 /* Mean of the cubic B-spline surface over the cell that starts at node (i, j) of t. */
@@ -93,16 +93,13 @@ static bool is_snow(const SimScene *sc, const SimGround *g, const double p[3])
     return false;
 }
 
-static void truth_row(const SimScene *sc, const SimGround *g, const Grid *tile, int j, float *truth,
+static void truth_row(const SimScene *sc, const SimGround *g, const SimWindow *tile, int j, float *truth,
                       uint8_t *class)
 {
-    double at[2][2] = {{0.0, 0.0}, {0.0, 0.0}};
-    for (int v = 0; v < 2; v++) {
-        at[v][0] = 0.5 * sc->view[v].cam.width;
-        at[v][1] = 0.5 * sc->view[v].cam.height;
-    }
+    const SimCamera *const l = &sc->view[0].cam, *const r = &sc->view[1].cam;
+    double at[2][2] = {{0.5 * l->width, 0.5 * l->height}, {0.5 * r->width, 0.5 * r->height}};
     for (int i = 0; i < tile->nx; i++) {
-        const int64_t ni = tile->per_cell * (tile->i0 + i), nj = tile->per_cell * (tile->j0 + j);
+        const int64_t ni = nodes_of(sc) * (tile->i0 + i), nj = nodes_of(sc) * (tile->j0 + j);
         const size_t k = (size_t)j * (size_t)tile->nx + (size_t)i;
         double p[3] = {((double)(tile->i0 + i) + 0.5) * tile->step_m,
                        -((double)(tile->j0 + j) + 0.5) * tile->step_m, 0.0};
@@ -126,7 +123,7 @@ static void truth_row(const SimScene *sc, const SimGround *g, const Grid *tile, 
 }
 
 /* Map box of the tile's cells, wide enough for the rays that rise from it to height top. */
-static SimBox reach(const SimScene *sc, const Grid *t, double top)
+static SimBox reach(const SimScene *sc, const SimWindow *t, double top)
 {
     const SimBox cells = {(double)t->i0 * t->step_m, -(double)(t->j0 + t->ny) * t->step_m,
                           (double)(t->i0 + t->nx) * t->step_m, -(double)t->j0 * t->step_m};
@@ -144,23 +141,23 @@ static SimBox reach(const SimScene *sc, const Grid *t, double top)
     return box;
 }
 
-static SdmStatus truth_tile(SimScene *sc, const Grid *tile, float *truth, uint8_t *class)
+static SdmStatus truth_tile(SimScene *sc, const SimWindow *tile, float *truth, uint8_t *class)
 {
     SDM_CLOSED_BY(sim_ground_close) SimGround g = {.top = 0.0f};
-    const int threads = sc->threads;
     const SimBox box = reach(sc, tile, sc->h_hi);
     SimBox sky[SIM_DECKS];
     for (int k = 0; k < sc->decks; k++)
         sky[k] = reach(sc, tile, sc->deck[k].top);
     PASS(sim_ground_open(sc, &box, &g));
     PASS(sim_cloud_open(sc, sky, NULL, &g));
-#pragma omp parallel for schedule(dynamic, 4) num_threads(threads)
+#pragma omp parallel for schedule(dynamic, 4) num_threads(sc->threads)
     for (int j = 0; j < tile->ny; j++)
         truth_row(sc, &g, tile, j, truth, class);
     return SDM_OK;
 }
 
-static SdmStatus create(SimScene *sc, const Grid *grid, const double geo[6], SimRaster *out[2])
+static SdmStatus create(SimScene *sc, const SimWindow *grid, const double geo[6], SimRaster **heights,
+                        SimRaster **classes)
 {
     SimRasterSpec spec = {.name = "truth.tif",
                           .nx = grid->nx,
@@ -169,45 +166,38 @@ static SdmStatus create(SimScene *sc, const Grid *grid, const double geo[6], Sim
                           .geo = geo,
                           .nodata = -9999.0,
                           .heights_above = "WGS 84 ellipsoid"};
-    PASS(sim_raster_create(sc, &spec, &out[0]));
+    PASS(sim_raster_create(sc, &spec, heights));
     spec.name = "class.tif";
     spec.type = GDT_Byte;
     spec.nodata = NAN;
     spec.heights_above = NULL;
-    return sim_raster_create(sc, &spec, &out[1]);
+    return sim_raster_create(sc, &spec, classes);
 }
 
 SdmStatus sim_truth(SimScene *sc)
 {
-    SdmStatus st = SDM_OK;
-    const Grid grid = truth_grid(sc);
+    const SimWindow grid = truth_grid(sc);
     const double geo[6] = {(double)grid.i0 * grid.step_m,  grid.step_m, 0.0,
                            -(double)grid.j0 * grid.step_m, 0.0,         -grid.step_m};
-    SimRaster *out[2] = {NULL, NULL};
-    float *truth = NULL;
-    uint8_t *class = NULL;
-    TRY(SDM_ALLOC(sc->ctx, "truth", SDM_ARRAY(truth, CELLS * CELLS), SDM_ARRAY(class, CELLS * CELLS)));
-    TRY(create(sc, &grid, geo, out));
+    SDM_CLOSED_BY(sim_raster_drop) SimRaster *heights = NULL, *classes = NULL;
+    SDM_OWNED float *truth = NULL;
+    SDM_OWNED uint8_t *class = NULL;
+    PASS(SDM_ALLOC(sc->ctx, "truth", SDM_ARRAY(truth, CELLS * CELLS), SDM_ARRAY(class, CELLS * CELLS)));
+    PASS(create(sc, &grid, geo, &heights, &classes));
     for (int y = 0; y < grid.ny; y += CELLS)
         for (int x = 0; x < grid.nx; x += CELLS) {
-            const Grid tile = {grid.i0 + x,
-                               grid.j0 + y,
-                               grid.nx - x < CELLS ? grid.nx - x : CELLS,
-                               grid.ny - y < CELLS ? grid.ny - y : CELLS,
-                               grid.per_cell,
-                               grid.step_m};
-            TRY(sdm_check_stop(sc->ctx));
-            TRY(truth_tile(sc, &tile, truth, class));
-            TRY(sim_raster_write(out[0], x, y, tile.nx, tile.ny, truth, GDT_Float32));
-            TRY(sim_raster_write(out[1], x, y, tile.nx, tile.ny, class, GDT_Byte));
+            SimWindow tile = grid;
+            tile.i0 += x;
+            tile.j0 += y;
+            tile.nx = grid.nx - x < CELLS ? grid.nx - x : CELLS;
+            tile.ny = grid.ny - y < CELLS ? grid.ny - y : CELLS;
+            PASS(sdm_check_stop(sc->ctx));
+            PASS(truth_tile(sc, &tile, truth, class));
+            PASS(sim_raster_write(heights, x, y, tile.nx, tile.ny, truth, GDT_Float32));
+            PASS(sim_raster_write(classes, x, y, tile.nx, tile.ny, class, GDT_Byte));
             sdm_progress(sc->ctx, 0, 0.8 + 0.2 * y / grid.ny, "write the truth");
         }
-    TRY(sim_raster_close(&out[0]));
-    TRY(sim_raster_close(&out[1]));
-    TRY(sim_reference(sc, geo, grid.nx, grid.ny));
-done:
-    sim_raster_drop(&out[0]);
-    sim_raster_drop(&out[1]);
-    SDM_FREE(&truth, &class);
-    return st;
+    PASS(sim_raster_close(&heights));
+    PASS(sim_raster_close(&classes));
+    return sim_reference(sc, geo, grid.nx, grid.ny);
 }

@@ -1,19 +1,11 @@
 /* Shares of ocean, lake and snow -> shore lines, flat water, snow line.  A field falls towards the water's
  * heart; its quantile over the left image is the shore, so the shares come out as asked. */
 // SPDX-License-Identifier: Apache-2.0
+#include "core/stats.h"
 #include "simulate/sim.h"
-
-#include <math.h>
-#include <stdlib.h>
 
 enum { SIDE = 48, SAMPLES = SIDE * SIDE, FIELD_LEVEL = 1 };
 static const double BEACH = 0.05;
-
-static int by_value(const void *a, const void *b)
-{
-    const float x = *(const float *)a, y = *(const float *)b;
-    return (x > y) - (x < y);
-}
 
 /* Map position of sample k (of SAMPLES, a grid over the left image) at height h. */
 static void sample_xy(const SimScene *sc, int k, double h, double *x, double *y)
@@ -33,10 +25,10 @@ SdmStatus sim_quantile(SimScene *sc, double h, double share, sim_field_fn *field
         sample_xy(sc, k, h, &x, &y);
         PASS(field(sc, user, x, y, &v[k]));
     }
-    qsort(v, SAMPLES, sizeof *v, by_value);
     const double t = share * SAMPLES - 0.5, f = floor(t);
     const int i = f < 0 ? 0 : f > SAMPLES - 2 ? SAMPLES - 2 : (int)f;
-    *value = (double)v[i] + (t - i) * (double)(v[i + 1] - v[i]);
+    const float low = sdm_select_f32(v, SAMPLES, i), high = sdm_select_f32(v, SAMPLES, i + 1);
+    *value = (double)low + (t - i) * (double)(high - low);
     return SDM_OK;
 }
 
@@ -112,8 +104,7 @@ SdmStatus sim_snow_plan(SimScene *sc)
 static void flatten(const SimScene *sc, SimGround *g, int which, double level)
 {
     SimWindow *const t = &g->terrain, *const f = &g->field[which];
-    const int threads = sc->threads;
-#pragma omp parallel for num_threads(threads)
+#pragma omp parallel for num_threads(sc->threads)
     for (int j = 0; j < t->ny; j++)
         for (int i = 0; i < t->nx; i++) {
             const size_t k = (size_t)j * (size_t)t->nx + (size_t)i;

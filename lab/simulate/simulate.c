@@ -4,7 +4,6 @@
 
 #include <cpl_error.h>
 #include <gdal.h>
-#include <string.h>
 
 static SdmStatus plan(SimScene *sc)
 {
@@ -59,15 +58,13 @@ SdmStatus sdm_simulate(SdmContext *ctx, const SdmSimulateOptions *opt)
 done:
     sim_files_abandon(&scene);
     for (int v = 0; v < 2; v++) {
-        sim_lattice_close(&scene.view[v].lattice);
-        SDM_FREE(&scene.view[v].c1, &scene.view[v].c0, &scene.view[v].lost, &scene.view[v].dead);
+        SimView *const view = &scene.view[v];
+        SDM_FREE(&view->lattice.node, &view->c1, &view->c0, &view->lost, &view->dead);
     }
     sim_dem_close(&scene.dem);
     sim_town_close(&scene.town);
-    if (scene.to_map)
-        OCTDestroyCoordinateTransformation(scene.to_map);
-    if (scene.srs)
-        OSRDestroySpatialReference(scene.srs);
+    OCTDestroyCoordinateTransformation(scene.to_map);
+    OSRDestroySpatialReference(scene.srs);
     CPLPopErrorHandler();
     return st;
 }

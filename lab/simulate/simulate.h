@@ -25,11 +25,10 @@ typedef struct SdmSimulateOptions {
     double slope_deg, slope_azimuth_deg; /* azimuth: where the plane goes down, clockwise from map north */
     double texture_dn;                   /* sigma of the reflectance texture, DN */
     double noise_dn;                     /* sensor noise sigma, DN */
-    double striping;         /* 0..1: detector gain and offset differences, undone by the radiometric table */
-    double pointing_px[2];   /* constant error of the right view, columns and rows: pixel c shows what by the
+    double striping;       /* 0..1: detector gain and offset differences, undone by the radiometric table */
+    double pointing_px[2]; /* constant error of the right view, columns and rows: pixel c shows what by the
                              * metadata lies at c + pointing */
-    double jitter_px;        /* amplitude on both axes of the right view */
-    double jitter_frequency; /* cycles a line */
+    double jitter_px;      /* amplitude on both axes of the right view */
     const char *jitter_left, *jitter_right; /* more sines, "AMPLITUDE_PX:WAVELENGTH_ROWS,..."; NULL = none */
     double orbit_noise_m, velocity_noise_mps; /* of the metadata */
     double cloud;                             /* share of the scene, 0..0.9 */

@@ -3,9 +3,7 @@
 #include "core/options.h"
 #include "simulate/sim.h"
 
-#include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define AT(field) offsetof(SdmSimulateOptions, field)
 #define ENTRY(option, meta, kind, field, low, high, list, usual, text)                                       \
@@ -68,9 +66,7 @@ const SdmOptionSpec sdm_simulate_options[] = {
          "Pointing error of the right view, columns."),
     REAL("--pointing-along", "PX", pointing_px[1], -200, 200, "0", "Pointing error of the right view, rows."),
     REAL("--jitter", "PX", jitter_px, 0, 10, "0",
-         "Amplitude of the right view's jitter on both axes, pixels."),
-    REAL("--jitter-frequency", "CYCLES", jitter_frequency, 0, 0.5, "0.0033",
-         "Frequency of the jitter, cycles a row."),
+         "Amplitude of the right view's jitter on both axes, of 0.0033 cycles a row, pixels."),
     TEXT("--jitter-left", "LIST", jitter_left, "none",
          "Jitter of the left view as a sum of up to 8 sines, AMPLITUDE:WAVELENGTH in pixels and rows, "
          "separated by commas, such as 0.15:300,0.08:90. --seed or --error-seed gives their phases on either "
@@ -122,14 +118,11 @@ void sdm_simulate_default(SdmSimulateOptions *opt)
                                 .gsd_m = 15.0,
                                 .lon_deg = NAN,
                                 .lat_deg = NAN,
-                                .roll_deg = 0.0,
                                 .base_height = 0.6,
                                 .relief_m = 600.0,
                                 .base_m = 300.0,
-                                .slope_azimuth_deg = 0.0,
                                 .texture_dn = 16.0,
                                 .noise_dn = 1.0,
-                                .jitter_frequency = 0.0033,
                                 .change_share = 0.1,
                                 .seed = 1};
 }

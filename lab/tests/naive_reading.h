@@ -1,25 +1,20 @@
 /* A naive reading of what simulate writes, for test_simulate.c: text tables -> rays by the documented
- * formula, RPC polynomials worked out by hand.  Slow and sure; shares nothing with src/. */
+ * formula, RPC by GDAL.  Slow and sure; shares two products of vectors with src/. */
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "core/math.h"
 #include "simulate/simulate.h"
 #include "tests/case.h"
 
-#include <cpl_string.h>
 #include <gdal.h>
+#include <gdal_alg.h>
 #include <ogr_srs_api.h>
 #include <sys/stat.h>
 
 enum { COLUMNS = 11, ROWS = 24 };
 #define BASE "AST_L1A_00301012001180005_sim"
 static const double PI = 3.14159265358979323846;
-
-typedef struct Band { /* one band of the V003 text layout */
-    double col[COLUMNS], row[ROWS], p[ROWS][3], v[ROWS][3], sight[COLUMNS][3];
-    int rows, nx, ny;
-    float *image;
-} Band;
 
 static char folder[] = "/tmp/sdm_simulate_XXXXXX";
 
@@ -31,10 +26,9 @@ static void out_path(char *path, size_t size, const char *dir, const char *file)
 static SdmStatus simulate(const char *dir, SdmSimulateOptions *opt, char *why, size_t size)
 {
     char path[256];
-    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = NULL;
     out_path(path, sizeof path, dir, "");
     opt->output = path;
-    assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
+    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = default_context();
     const SdmStatus st = sdm_simulate(ctx, opt);
     snprintf(why, size, "%s", sdm_error(ctx));
     return st;
@@ -45,6 +39,14 @@ static void simulate_ok(const char *dir, SdmSimulateOptions *opt)
     char why[512];
     if (simulate(dir, opt, why, sizeof why) != SDM_OK)
         fail_msg("%s", why);
+}
+
+/* The options are refused with this status and a sentence that holds the text. */
+static void simulate_refused(const char *dir, SdmSimulateOptions *opt, SdmStatus expected, const char *text)
+{
+    char why[512];
+    assert_int_equal(simulate(dir, opt, why, sizeof why), expected);
+    assert_non_null(strstr(why, text));
 }
 
 static SdmSimulateOptions small(void)
@@ -59,24 +61,58 @@ static SdmSimulateOptions small(void)
     return opt;
 }
 
-/* Raster as floats, the caller frees. */
-static float *read_raster(const char *dir, const char *file, int *nx, int *ny, double geo[6])
+typedef struct Raster {
+    float *v; /* ny x nx */
+    int nx, ny, count;
+    double geo[6];
+    OGRSpatialReferenceH srs; /* of a raster with georeference, else NULL */
+} Raster;
+
+static void close_raster(const Raster *r)
+{
+    free(r->v);
+    OSRDestroySpatialReference(r->srs);
+}
+#define RASTER SDM_CLOSED_BY(close_raster) const Raster
+
+static Raster read_raster(const char *dir, const char *file)
 {
     char path[400];
     out_path(path, sizeof path, dir, file);
     GDALDatasetH ds = GDALOpen(path, GA_ReadOnly);
     assert_non_null(ds);
-    *nx = GDALGetRasterXSize(ds);
-    *ny = GDALGetRasterYSize(ds);
-    float *const v = malloc((size_t)*nx * (size_t)*ny * sizeof *v);
-    assert_non_null(v);
+    Raster r = {.nx = GDALGetRasterXSize(ds), .ny = GDALGetRasterYSize(ds)};
+    r.count = r.nx * r.ny;
+    r.v = malloc((size_t)r.count * sizeof *r.v);
+    assert_non_null(r.v);
     assert_int_equal(
-        GDALRasterIO(GDALGetRasterBand(ds, 1), GF_Read, 0, 0, *nx, *ny, v, *nx, *ny, GDT_Float32, 0, 0),
+        GDALRasterIO(GDALGetRasterBand(ds, 1), GF_Read, 0, 0, r.nx, r.ny, r.v, r.nx, r.ny, GDT_Float32, 0, 0),
         CE_None);
-    if (geo)
-        assert_int_equal(GDALGetGeoTransform(ds, geo), CE_None);
+    if (GDALGetGeoTransform(ds, r.geo) == CE_None)
+        r.srs = OSRClone(GDALGetSpatialRef(ds));
     GDALClose(ds);
-    return v;
+    return r;
+}
+
+typedef struct Band { /* one band of the V003 text layout */
+    double col[COLUMNS], row[ROWS], p[ROWS][3], v[ROWS][3], sight[COLUMNS][3];
+    int rows;
+    Raster image;
+} Band;
+
+static void close_band(const Band *b)
+{
+    close_raster(&b->image);
+}
+#define BAND SDM_CLOSED_BY(close_band) const Band
+
+/* How many values lie from lo to hi. */
+static int count_in(const Raster *r, float lo, float hi)
+{
+    int n = 0;
+    for (int k = 0; k < r->count; k++)
+        n += r->v[k] >= lo && r->v[k] <= hi;
+    return n;
 }
 
 /* All numbers of a text table. */
@@ -94,26 +130,32 @@ static int read_numbers(const char *dir, const char *band, const char *field, do
     return n;
 }
 
-static void read_band(const char *dir, const char *name, Band *b)
+/* view: 0 left, 1 right. */
+static Band read_band(const char *dir, int view)
 {
     static double t[ROWS * COLUMNS * 3];
     char file[128];
-    b->rows = read_numbers(dir, name, "SatellitePosition", &b->p[0][0], ROWS * 3) / 3;
-    assert_int_equal(read_numbers(dir, name, "SatelliteVelocity", &b->v[0][0], ROWS * 3), b->rows * 3);
-    assert_int_equal(read_numbers(dir, name, "SightVector", t, ROWS * COLUMNS * 3), b->rows * COLUMNS * 3);
-    memcpy(b->sight, t, sizeof b->sight);
-    assert_int_equal(read_numbers(dir, name, "LatticePoint", t, ROWS * COLUMNS * 3), b->rows * COLUMNS * 2);
+    Band b;
+    const char *const name = view ? "3B" : "3N";
+    b.rows = read_numbers(dir, name, "SatellitePosition", &b.p[0][0], ROWS * 3) / 3;
+    assert_int_equal(read_numbers(dir, name, "SatelliteVelocity", &b.v[0][0], ROWS * 3), b.rows * 3);
+    assert_int_equal(read_numbers(dir, name, "SightVector", t, ROWS * COLUMNS * 3), b.rows * COLUMNS * 3);
+    memcpy(b.sight, t, sizeof b.sight);
+    assert_int_equal(read_numbers(dir, name, "LatticePoint", t, ROWS * COLUMNS * 3), b.rows * COLUMNS * 2);
     for (int c = 0; c < COLUMNS; c++)
-        b->col[c] = t[2 * c];
-    for (int r = 0; r < b->rows; r++)
-        b->row[r] = t[2 * COLUMNS * r + 1];
+        b.col[c] = t[2 * c];
+    for (int r = 0; r < b.rows; r++)
+        b.row[r] = t[2 * COLUMNS * r + 1];
     snprintf(file, sizeof file, BASE ".VNIR_Band%s.ImageData.tif", name);
-    b->image = read_raster(dir, file, &b->nx, &b->ny, NULL);
-    FREED double *const table = malloc((size_t)b->nx * 3 * sizeof *table);
-    assert_int_equal(read_numbers(dir, name, "RadiometricCorrTable", table, b->nx * 3), b->nx * 3);
-    for (int k = 0; k < b->nx * b->ny; k++)
-        b->image[k] = (float)(table[3 * (k % b->nx) + 1] * (double)b->image[k] / table[3 * (k % b->nx) + 2] +
-                              table[3 * (k % b->nx)]);
+    b.image = read_raster(dir, file);
+    const int nx = b.image.nx;
+    FREED double *const table = malloc((size_t)nx * 3 * sizeof *table);
+    assert_int_equal(read_numbers(dir, name, "RadiometricCorrTable", table, nx * 3), nx * 3);
+    for (int k = 0; k < b.image.count; k++) {
+        const double *const of = table + 3 * (ptrdiff_t)(k % nx);
+        b.image.v[k] = (float)(of[1] * (double)b.image.v[k] / of[2] + of[0]);
+    }
+    return b;
 }
 
 /* Cubic Lagrange interpolation in table[n][3] at x of grid[n]. */
@@ -132,22 +174,12 @@ static void interpolate(const double *grid, const double (*table)[3], int n, dou
     }
 }
 
-static void cross(const double a[3], const double b[3], double out[3])
+/* v becomes of length 1, on its side or (sign -1) on the other. */
+static void unit(double v[3], double sign)
 {
-    out[0] = a[1] * b[2] - a[2] * b[1];
-    out[1] = a[2] * b[0] - a[0] * b[2];
-    out[2] = a[0] * b[1] - a[1] * b[0];
-}
-
-static void scale(double v[3], double f)
-{
+    const double f = sign / sqrt(sdm_dot3(v, v));
     for (int a = 0; a < 3; a++)
         v[a] *= f;
-}
-
-static double norm(const double v[3])
-{
-    return sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]);
 }
 
 static double height_of(const double p[3], double *lon, double *lat)
@@ -171,14 +203,14 @@ static void hit(const Band *b, double col, double row, double h, double *lon, do
     interpolate(b->row, b->v, b->rows, row, v);
     interpolate(b->col, b->sight, COLUMNS, col, s);
     memcpy(z, p, sizeof z);
-    scale(z, -1.0 / norm(p));
-    cross(p, v, y);
-    scale(y, -1.0 / norm(y));
-    cross(y, z, x);
+    unit(z, -1.0);
+    sdm_cross3(p, v, y);
+    unit(y, -1.0);
+    sdm_cross3(y, z, x);
     double d[3];
     for (int a = 0; a < 3; a++)
         d[a] = x[a] * s[0] + y[a] * s[1] + z[a] * s[2];
-    scale(d, 1.0 / norm(d));
+    unit(d, 1.0);
     for (int k = 0; k < 46; k++) {
         const double t = 0.5 * (near + far), q[3] = {p[0] + t * d[0], p[1] + t * d[1], p[2] + t * d[2]};
         if (height_of(q, lon, lat) > h)
@@ -209,7 +241,7 @@ static void find(const Band *b, double lon, double lat, double h, double *col, d
     }
 }
 
-static float cubic_at(const Band *b, double col, double row)
+static float cubic_at(const Raster *image, double col, double row)
 {
     const int i = (int)floor(col), j = (int)floor(row);
     const double t = col - i, u = row - j;
@@ -220,51 +252,47 @@ static float cubic_at(const Band *b, double col, double row)
     double sum = 0.0;
     for (int m = 0; m < 4; m++)
         for (int k = 0; k < 4; k++)
-            sum += w[1][m] * w[0][k] * (double)b->image[(j + m - 1) * b->nx + i + k - 1];
+            sum += w[1][m] * w[0][k] * (double)image->v[(j + m - 1) * image->nx + i + k - 1];
     return (float)sum;
 }
 
 /* truth.tif: heights by bilinear interpolation between cells. */
 typedef struct World {
-    float *truth;
-    int nx, ny;
-    double geo[6];
+    Raster truth;
     OGRCoordinateTransformationH to_map;
 } World;
 
-static void world_open(World *w, const char *dir)
+static World open_world(const char *dir)
 {
-    char path[400];
-    w->truth = read_raster(dir, "truth.tif", &w->nx, &w->ny, w->geo);
-    out_path(path, sizeof path, dir, "truth.tif");
-    GDALDatasetH ds = GDALOpen(path, GA_ReadOnly);
-    OGRSpatialReferenceH geo = OSRNewSpatialReference(NULL), map = OSRClone(GDALGetSpatialRef(ds));
+    World w = {.truth = read_raster(dir, "truth.tif")};
+    OGRSpatialReferenceH geo = OSRNewSpatialReference(NULL);
     OSRImportFromEPSG(geo, 4326);
     OSRSetAxisMappingStrategy(geo, OAMS_TRADITIONAL_GIS_ORDER);
-    OSRSetAxisMappingStrategy(map, OAMS_TRADITIONAL_GIS_ORDER);
-    w->to_map = OCTNewCoordinateTransformation(geo, map);
+    OSRSetAxisMappingStrategy(w.truth.srs, OAMS_TRADITIONAL_GIS_ORDER);
+    w.to_map = OCTNewCoordinateTransformation(geo, w.truth.srs);
     OSRDestroySpatialReference(geo);
-    OSRDestroySpatialReference(map);
-    GDALClose(ds);
+    return w;
 }
 
-static void world_close(World *w)
+static void close_world(const World *w)
 {
     OCTDestroyCoordinateTransformation(w->to_map);
-    free(w->truth);
+    close_raster(&w->truth);
 }
+#define WORLD SDM_CLOSED_BY(close_world) const World
 
 static double world_height(const World *w, double lon, double lat)
 {
+    const Raster *const map = &w->truth;
     double x = lon, y = lat;
     assert_true(OCTTransform(w->to_map, 1, &x, &y, NULL));
-    const double a = (x - w->geo[0]) / w->geo[1] - 0.5, b = (y - w->geo[3]) / w->geo[5] - 0.5;
+    const double a = (x - map->geo[0]) / map->geo[1] - 0.5, b = (y - map->geo[3]) / map->geo[5] - 0.5;
     const int i = (int)floor(a), j = (int)floor(b);
-    assert_true(i >= 0 && j >= 0 && i < w->nx - 1 && j < w->ny - 1);
-    const float *const r = w->truth + j * w->nx + i;
+    assert_true(i >= 0 && j >= 0 && i < map->nx - 1 && j < map->ny - 1);
+    const float *const r = map->v + j * map->nx + i;
     const double t = a - i, u = b - j;
     return (1 - u) * ((1 - t) * (double)r[0] + t * (double)r[1]) +
-           u * ((1 - t) * (double)r[w->nx] + t * (double)r[w->nx + 1]);
+           u * ((1 - t) * (double)r[map->nx] + t * (double)r[map->nx + 1]);
 }
 
 /* Where the ray of a left pixel meets the truth (gentle terrain: fixed point), then the pixel of the right
@@ -276,40 +304,22 @@ static void transfer(const World *w, const Band *l, const Band *r, double col, d
         hit(l, col, row, h, &lon, &lat);
         h = world_height(w, lon, lat);
     }
-    at[0] = 0.5 * r->nx;
-    at[1] = 0.5 * r->ny;
+    at[0] = 0.5 * r->image.nx;
+    at[1] = 0.5 * r->image.ny;
     find(r, lon, lat, h, &at[0], &at[1]);
 }
 
-/* RPC00B polynomial of 20 terms. */
-static double polynomial(const char *text, double l, double f, double h)
+/* Where GDAL's own transformer puts a ground point; pixel centres are whole numbers here. */
+static void project_rpc(GDALDatasetH ds, double lon, double lat, double h, double *col, double *row)
 {
-    const double t[20] = {1,         l,         f,         h,         l * f,     l * h,     f * h,
-                          l * l,     f * f,     h * h,     f * l * h, l * l * l, l * f * f, l * h * h,
-                          l * l * f, f * f * f, f * h * h, l * l * h, f * f * h, h * h * h};
-    double sum = 0.0;
-    char *end;
-    for (int k = 0; k < 20; k++, text = end)
-        sum += t[k] * strtod(text, &end);
-    return sum;
-}
-
-static double item(char **m, const char *name)
-{
-    const char *const v = CSLFetchNameValue(m, name);
-    assert_non_null(v);
-    return atof(v);
-}
-
-static void project_rpc(char **m, double lon, double lat, double h, double *col, double *row)
-{
-    const double l = remainder(lon - item(m, "LONG_OFF"), 360.0) / item(m, "LONG_SCALE");
-    const double f = (lat - item(m, "LAT_OFF")) / item(m, "LAT_SCALE");
-    const double z = (h - item(m, "HEIGHT_OFF")) / item(m, "HEIGHT_SCALE");
-    *row = polynomial(CSLFetchNameValue(m, "LINE_NUM_COEFF"), l, f, z) /
-               polynomial(CSLFetchNameValue(m, "LINE_DEN_COEFF"), l, f, z) * item(m, "LINE_SCALE") +
-           item(m, "LINE_OFF");
-    *col = polynomial(CSLFetchNameValue(m, "SAMP_NUM_COEFF"), l, f, z) /
-               polynomial(CSLFetchNameValue(m, "SAMP_DEN_COEFF"), l, f, z) * item(m, "SAMP_SCALE") +
-           item(m, "SAMP_OFF");
+    GDALRPCInfoV2 rpc;
+    int good = 0;
+    assert_true(GDALExtractRPCInfoV2(GDALGetMetadata(ds, "RPC"), &rpc));
+    void *const to_image = GDALCreateRPCTransformerV2(&rpc, true, 0.0, NULL);
+    *col = lon;
+    *row = lat;
+    assert_true(GDALRPCTransform(to_image, false, 1, col, row, &h, &good) && good);
+    GDALDestroyRPCTransformer(to_image);
+    *col -= 0.5;
+    *row -= 0.5;
 }

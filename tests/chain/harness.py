@@ -48,6 +48,22 @@ def at(*names):
     return os.path.join(work, *names)
 
 
+def text_of(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+def parsed(path):
+    """Of JSON."""
+    return json.loads(text_of(path))
+
+
+def put_text(path, text):
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+    return path
+
+
 def call(words, quiet=False, **more):
     """Run a command; its exit code, output and errors."""
     done = subprocess.run([str(w) for w in words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,

@@ -258,8 +258,7 @@ def footprint():
     f = compared(save("dem.tif", a, place, cell), reference)
     t.expect(abs(f["coverage"] - 0.49) < 0.02 and 0.993 < f["footprint_coverage"] < 0.996,
              "coverage %.4f, within the footprint %.4f" % (f["coverage"], f["footprint_coverage"]))
-    with open(at("one.csv"), "w") as file:
-        file.write("x,y,z\n%f,%f,100\n" % (place[0] + 100.5 * cell, place[1] - 80.5 * cell))
+    t.put_text(at("one.csv"), "x,y,z\n%f,%f,100\n" % (place[0] + 100.5 * cell, place[1] - 80.5 * cell))
     said = subprocess.run([t.PROGRAM, "compare", at("dem.tif"), at("one.csv")], stdout=subprocess.PIPE, text=True).stdout
     t.expect("only 1 point: after a move that was fitted to so few" in said, "one point is no figure")
 

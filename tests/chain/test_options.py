@@ -371,7 +371,7 @@ def part_holes():
         made = None
         if not t.expect(t.run([scene], dem, "--mask-left", mask), "mask, %s: runs" % name):
             continue
-        f, cells = t.compare(dem, truth), json.load(open(t.companion(dem, ".json")))["cells"]
+        f, cells = t.compare(dem, truth), t.parsed(t.companion(dem, ".json"))["cells"]
         found = cells["with_height"] / cells["seen"]
         t.expect(found > 0.97, "mask, %s: %.1f %% of what it leaves" % (name, 100 * found))
         t.expect(f["raw"]["nmad"] < worse * whole["raw"]["nmad"], "mask, %s: NMAD %.2f m, %.2f m without" %
@@ -388,7 +388,7 @@ def part_holes():
     made = None
     other = at("masked_right.tif")
     if t.expect(t.run([scene], other, "--mask-right", at("right.tif")), "--mask-right: runs"):
-        f, cells = t.compare(other, truth), json.load(open(t.companion(other, ".json")))["cells"]
+        f, cells = t.compare(other, truth), t.parsed(t.companion(other, ".json"))["cells"]
         masked = cells["mask_bits"]["masked"] / cells["total"]
         t.expect(cells["with_height"] / cells["seen"] > 0.97, "--mask-right: nearly all that it leaves")
         t.expect(masked > 0.08, "--mask-right: %.1f %% of the cells are masked" % (100 * masked))

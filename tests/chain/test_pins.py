@@ -37,8 +37,7 @@ def read_table():
 
 
 def write_table():
-    with open(TABLE + ".new", "w") as file:
-        file.write(HEAD + "".join("%s %s %s\n" % (*key, pins[key]) for key in sorted(pins)))
+    t.put_text(TABLE + ".new", HEAD + "".join("%s %s %s\n" % (*key, pins[key]) for key in sorted(pins)))
     os.replace(TABLE + ".new", TABLE)
     print("%d lines in %s" % (len(pins), os.path.relpath(TABLE)))
 

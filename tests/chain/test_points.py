@@ -14,13 +14,9 @@ import numpy as np
 from osgeo import gdal, osr
 
 gdal.UseExceptions()
-work = t.folder()
+work, at = t.work, t.at
 SCENE = os.path.join(t.SOURCE, "sampledata", "AST_L1A_00401012001180005_sim.hdf")
 BOUNDS = ["4.7", "44.58", "4.75", "44.62"]
-
-
-def at(name):
-    return os.path.join(work, name)
 
 
 def run(name, *words, **more):
@@ -83,8 +79,7 @@ except ImportError:
 # ---- wrong ----
 done = run("utm.tif", "--points", "las")
 t.expect(done.returncode == 2 and "exists" in done.stderr, "nothing is replaced: %s" % done.stderr.strip()[-80:])
-with open(at("mine.las"), "w") as f:
-    f.write("mine")
+t.put_text(at("mine.las"), "mine")
 t.expect("mine.las exists" in run("mine.tif", "--points", "las").stderr, "nor a point cloud")
 t.expect(run("mine.tif").returncode == 0 and open(at("mine.las")).read() == "mine", "a run without --points leaves it")
 t.expect("expected one of none, las, laz" in run("no.tif", "--points", "ply").stderr, "another format")

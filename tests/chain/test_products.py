@@ -30,8 +30,7 @@ def tiles(source, size):
 
 
 def write(path, text):
-    with open(path, "w") as f:
-        f.write(text)
+    t.put_text(path, text)
 
 
 def dimap(source, folder, name, size):

@@ -117,7 +117,7 @@ t.expect(same.returncode == 0 and filecmp.cmp(at("q.tif"), at("p.tif"), False), 
 t.expect(made.get("QA") == at("q_qa.tif") and made.get("CHANGE") == at("q_change.tif") and made.get("REPORT") == at("q.html") and
          "stage_seconds" in json.loads(made.get("RESULT", "{}")), "run: its outputs")
 part = {"LEFT": scene, "BOUNDS": "4.7,4.75,44.58,44.62 [EPSG:4326]", "OUTPUT": at("part.tif")}
-t.expect(algorithm("run", **part).get("OUTPUT") == at("part.tif") and json.load(open(at("part.json")))["grid"]["cols"] < 200, "run: a part")
+t.expect(algorithm("run", **part).get("OUTPUT") == at("part.tif") and t.parsed(at("part.json"))["grid"]["cols"] < 200, "run: a part")
 t.expect(json.loads(algorithm("info", LEFT=scene).get("RESULT", "{}")).get("sensor") == "aster", "info")
 found = algorithm("compare", DEM=at("q.tif"), REFERENCE=truth, ALIGNED=at("aligned.tif"))
 t.expect(0 < found.get("NMAD", 0) < 6 and os.path.exists(at("aligned.tif")), "compare: NMAD %.2f m" % found.get("NMAD", -1))

@@ -4,7 +4,6 @@
 # test_quality.py [STEREODEM]
 # SPDX-License-Identifier: Apache-2.0
 import glob
-import json
 import os
 import zipfile
 
@@ -21,10 +20,8 @@ def judged(name, inputs, *options):
     lines = [l for l in done.stderr.split("\n") if "doubtful" in l or "too few" in l or "clouds hide" in l]
     report, page = {}, ""
     if done.returncode == 0:
-        with open(t.companion(dem, ".json")) as f:
-            report = json.load(f)
-        with open(t.companion(dem, ".html")) as f:
-            page = f.read()
+        report = t.parsed(t.companion(dem, ".json"))
+        page = t.text_of(t.companion(dem, ".html"))
     else:
         t.expect(not os.path.exists(dem) and not os.path.exists(dem + ".job"), name + ": nothing is left")
     return done.returncode, lines, report.get("trust", {}), page

@@ -28,8 +28,7 @@ def write(name, values, w, h, x, y, cell, srs):
 
 
 def report(dem):
-    with open(t.companion(dem, ".json")) as f:
-        return json.load(f)
+    return t.parsed(t.companion(dem, ".json"))
 
 
 def all_of(dem):
@@ -94,8 +93,7 @@ for more in (["--threads", 1], ["--threads", 3, "--tile", 130], ["--memory", "96
 job = os.path.join(work, "job")
 t.call([t.PROGRAM, "plan", scene, "-o", job, "--reference", reference, "--cost", "zncc", "--memory", "96M", "--tile", 128,
         "--quiet"])
-with open(os.path.join(job, "plan.json")) as f:
-    units = json.load(f)["unit_count"]
+units = t.parsed(os.path.join(job, "plan.json"))["unit_count"]
 t.call([t.PROGRAM, "tile", job, "0-%d" % (units - 1), "--quiet"])
 t.call([t.PROGRAM, "merge", job, "--quiet"])
 made = [os.path.join(root, n) for root, _, names in os.walk(job) for n in names if n.endswith("_change.tif")]
@@ -161,8 +159,7 @@ def told(*options):
 
 
 flat, cut = os.path.join(work, "flat.asc"), os.path.join(work, "cut.tif")
-with open(flat, "w") as f:
-    f.write("ncols 2\nnrows 2\nxllcorner 0\nyllcorner 0\ncellsize 1\n1 2\n3 4\n")
+t.put_text(flat, "ncols 2\nnrows 2\nxllcorner 0\nyllcorner 0\ncellsize 1\n1 2\n3 4\n")
 with open(reference, "rb") as f, open(cut, "wb") as to:
     content = f.read()
     to.write(content[:len(content) * 6 // 10])
@@ -255,8 +252,7 @@ def areas():
     t.expect(all_of(other) == made, "stable ground as polygons: the same bytes")
     planned = os.path.join(work, "planned")
     t.call([t.PROGRAM, "plan", scene, "-o", planned, "--reference", reference, "--cost", "zncc", "--quiet", *chosen])
-    with open(os.path.join(planned, "plan.json")) as f:
-        units = json.load(f)["unit_count"]
+    units = t.parsed(os.path.join(planned, "plan.json"))["unit_count"]
     t.call([t.PROGRAM, "tile", planned, "0-%d" % (units - 1), "--quiet"])
     t.call([t.PROGRAM, "merge", planned, "--quiet"])
     merged = [os.path.join(root, n) for root, _, names in os.walk(planned) for n in names if n.endswith("_change.tif")]

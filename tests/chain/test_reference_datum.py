@@ -47,8 +47,7 @@ def run(reference, *options):
     done = t.call([t.PROGRAM, "run", scene, "-o", dem, "--overwrite", "--optimizer", "local", "--cost", "zncc", "--log", "json",
                    "--reference", reference] + list(options), quiet=True)
     events = [json.loads(line) for line in done.stdout.splitlines()]
-    with open(t.companion(dem, ".json")) as f:
-        report = json.load(f)
+    report = t.parsed(t.companion(dem, ".json"))
     return done.returncode, events[-1], report, " ".join(e.get("message", "") for e in events)
 
 
@@ -153,15 +152,13 @@ pile = os.path.join(work, "pile.tif")
 done = t.call([t.PROGRAM, "stack", plain, vrt, "-o", pile], quiet=True)
 t.expect(done.returncode == 0 and "EGM2008" in done.stderr, "stack: " + done.stderr.strip()[-80:])
 t.expect(t.run([scene], dem, "--dem", tile), "a prior DEM")
-with open(t.companion(dem, ".json")) as f:
-    prior = json.load(f)["scene"]["prior_dem"]
+prior = t.parsed(t.companion(dem, ".json"))["scene"]["prior_dem"]
 t.expect(prior["datum"].startswith("EGM2008") and prior["share_covered"] > 0.5, "prior: %s" % prior)
 
 # both geoids on every machine; the report says where they are from
 for datum in ("egm96", "egm2008"):
     t.expect(t.run([scene], dem, "--vertical", datum), "heights above " + datum)
-    with open(t.companion(dem, ".json")) as f:
-        grid = json.load(f)["grid"]
+    grid = t.parsed(t.companion(dem, ".json"))["grid"]
     off = t.compare(dem, truth, "--dem-vertical", "ellipsoid")["raw"]["bias"] - t.compare(plain, truth)["raw"]["bias"]
     t.expect("grid" in grid["geoid_from"] and abs(off + UNDULATION) < 0.7, "%.2f m by %s" % (off, grid["geoid_from"]))
 t.finish()

@@ -15,13 +15,11 @@ BOUNDS = ["4.7", "44.58", "4.75", "44.62"]
 
 
 def text(name):
-    with open(at(name)) as f:
-        return f.read()
+    return t.text_of(at(name))
 
 
 def options(name, value):
-    with open(at(name), "w") as f:
-        f.write(value if isinstance(value, str) else json.dumps(value))
+    t.put_text(at(name), value if isinstance(value, str) else json.dumps(value))
     return ["--options", at(name)]
 
 
@@ -35,7 +33,7 @@ again = run("--options", at("a.json"), "-o", at("b.tif"), "-q")
 t.expect(first.returncode == again.returncode == 0 and filecmp.cmp(at("a.tif"), at("b.tif"), False), "a report repeats its run")
 t.expect("a.tif exists" in run("--options", at("a.json"), quiet=True).stderr, "it takes the output, and no --overwrite")
 other = run("--options", at("a.json"), "-o", at("c.tif"), "-q", "--tr", "60")
-t.expect(other.returncode == 0 and json.load(open(at("c.json")))["grid"]["spacing"] == 60, "the command line counts")
+t.expect(other.returncode == 0 and t.parsed(at("c.json"))["grid"]["spacing"] == 60, "the command line counts")
 t.expect(" 40" in t.call([t.PROGRAM, "info", "--options", at("a.json")]).stdout, "another command takes what it has of a report")
 
 # ---- a file of options ----
@@ -56,7 +54,7 @@ done = run(SCENE, "-o", at("h.tif"), "-q", "--bounds", *BOUNDS, *[w for pair in 
 page = text("h.html") + text("h.json") + text("h.log")
 t.expect(done.returncode == 0 and "s3cret" not in page and all(text(n).count("AWS_SECRET_ACCESS_KEY=***") for n in ("h.html", "h.json", "h.log")),
          "tokens and passwords are hidden")
-t.expect(json.load(open(at("h.json")))["options"]["config"][:2] + json.load(open(at("h.json")))["options"]["config"][6:]
+t.expect(t.parsed(at("h.json"))["options"]["config"][:2] + t.parsed(at("h.json"))["options"]["config"][6:]
          == ["GDAL_HTTP_BEARER=***", "AWS_SECRET_ACCESS_KEY=***"] + shown and "# --config GDAL_HTTP_BEARER=*** " in text("h.log"), "other values are not")
 done = run("--options", at("h.json"), "-o", at("i.tif"), quiet=True)
 t.expect(done.returncode == 2 and "hides a secret in --config" in done.stderr, "a hidden value is not taken: %s" % done.stderr.strip()[-80:])
@@ -73,8 +71,7 @@ t.expect(done.returncode == 1 and text("f.log").endswith("failed: %s\n" % senten
 done = run(SCENE, "-o", at("f.tif"), "--log", "json", "--bounds", *BOUNDS)
 t.expect(done.returncode == 0 and text("f.log").endswith("  done\n") and at("f.log") in json.loads(done.stdout.strip().split("\n")[-1])["files"],
          "it is replaced, and listed among the files")
-with open(at("g.log"), "w") as f:
-    f.write("mine\n")
+t.put_text(at("g.log"), "mine\n")
 done = run(SCENE, "-o", at("g.tif"), "--bounds", *BOUNDS)
 t.expect(done.returncode == 0 and text("g.log") == "mine\n" and "g.log is no log of stereodem" in done.stderr and "g.log" not in done.stdout,
          "another file of that name is left")

@@ -27,8 +27,7 @@ def measured_run(words, dem):
 
 
 def report_of(dem):
-    with open(t.companion(dem, ".json")) as f:
-        return json.load(f)
+    return t.parsed(t.companion(dem, ".json"))
 
 
 def estimates(name, words, dem):
@@ -74,8 +73,7 @@ def one_estimate(scene):
         said, job = info(*options, scene), os.path.join(work, "job%d" % number)
         done = t.call([t.PROGRAM, "plan", "-q", "-o", job, scene] + options)
         t.expect(done.returncode == 0 and bool(said), "plan and info with %s" % options)
-        with open(os.path.join(job, "plan.json")) as f:
-            planned = json.load(f)["scenes"][0]
+        planned = t.parsed(os.path.join(job, "plan.json"))["scenes"][0]
         units = [u["memory_bytes"] for u in planned["tiles"] + [planned.get("preparation", {"memory_bytes": 0})]]
         most = max(units)  # to write the products of a small scene may take more
         t.expect(most <= said["expected_memory_bytes"] < most + (64 << 20) and said["tiles"] == len(planned["tiles"]),
@@ -123,8 +121,7 @@ def masks(pair):
     raw, spoiled = os.path.join(work, "spoiled.img"), os.path.join(work, "spoiled.tif")
     write_envi(raw, width, height, data)
     t.call([t.tool("gdal_translate"), "-q", raw, spoiled])
-    with open(os.path.join(work, "spoiled_RPC.TXT"), "w") as f:
-        f.write(rpc_text(left))
+    t.put_text(os.path.join(work, "spoiled_RPC.TXT"), rpc_text(left))
     view = info(spoiled, right).get("left", {})
     t.expect(view.get("mask") == "0 = no data", "zero is no data: %s" % view.get("mask"))
     t.expect(abs(view.get("unusable", 9) - 0.25) < 0.01, "a quarter not usable: %.3f" % view.get("unusable", 9))
@@ -138,8 +135,7 @@ def masks(pair):
     t.expect(abs(view.get("unusable", 9) - 0.5) < 0.01, "half not usable: %.3f" % view.get("unusable", 9))
     marked = os.path.join(work, "marked.tif")
     t.call([t.tool("gdal_translate"), "-q", "-a_nodata", "0", spoiled, marked])
-    with open(os.path.join(work, "marked_RPC.TXT"), "w") as f:
-        f.write(rpc_text(left))
+    t.put_text(os.path.join(work, "marked_RPC.TXT"), rpc_text(left))
     view = info(marked, right).get("left", {})
     t.expect(view.get("mask") == "nodata 0" and abs(view.get("unusable", 9) - 0.25) < 0.01,
              "nodata of the file: %s, %.3f" % (view.get("mask"), view.get("unusable", 9)))
@@ -187,8 +183,7 @@ def known_scenes():
 
 def page(dem):
     """The page is small, folds defaults away and says what they stood for."""
-    with open(t.companion(dem, ".html")) as f:
-        html = f.read()
+    html = t.text_of(t.companion(dem, ".html"))
     report = report_of(dem)
     given, rest = html[html.index("<h2>Parameters"):].split("<details>")
     t.expect(len(html) < 1e6 and "prefers-color-scheme:dark" in html, "the page takes %.2f MB" % (1e-6 * len(html)))

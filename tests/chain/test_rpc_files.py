@@ -36,8 +36,7 @@ def write(path, data, rpc=None, nodata=None, geotransform=None, srs=None):
 
 def text(path, content):
     os.makedirs(os.path.dirname(path), exist_ok=True)
-    with open(path, "w") as f:
-        f.write(content)
+    t.put_text(path, content)
     return path
 
 
@@ -104,8 +103,7 @@ about = [json.loads(l) for l in about.stdout.split("\n") if "corners_deg" in l][
 off = np.mean(about["corners_deg"], 0) - (about["centre_lon_deg"], about["centre_lat_deg"])
 t.expect(abs(off).max() < 1e-3 and len(about["corners_deg"]) == 4, "info: corners about the centre, %s" % off)
 t.expect(told("inside", inside) == (["metadata in the file"] * 2, ["", ""]), "inside: named so, and no doubt")
-with open(t.companion(out, ".json")) as f:
-    report = json.load(f)
+report = t.parsed(t.companion(out, ".json"))
 t.expect(report["scene"]["left_camera"] == "metadata in the file" and not report["trust"]["warnings"], "inside: the report names it, too")
 
 # ---- Airbus: the file that DIM_*.XML names, its first pixel by its profile, whatever the domain of validity begins with
@@ -146,8 +144,7 @@ t.expect(sources == ["metadata in the file"] * 2, "stale: the way out that the s
 refused("two files", pair("two", lambda k, a, r, p: write(p, a) and beside(p, r) and beside(p, moved(r, 30, 0), ".rpc") and None), "v0_RPC.TXT",
         "v0.rpc")
 out = as_plain("sidecar", pair("sidecar", lambda k, a, r, p: write(p, a) and beside(p, r) and None), "camera from v1_RPC.TXT")
-with open(t.companion(out, ".json")) as f:
-    t.expect(json.load(f)["scene"]["right_camera"] == "v1_RPC.TXT", "sidecar: the report names it")
+t.expect(t.parsed(t.companion(out, ".json"))["scene"]["right_camera"] == "v1_RPC.TXT", "sidecar: the report names it")
 drop = lambda rpc, key: "".join(l + "\n" for l in rpc_txt(rpc).split("\n") if not l.startswith(key))
 refused("torn", pair("torn", lambda k, a, r, p: write(p, a) and text(p[:-4] + "_RPC.TXT", drop(r, "LINE_DEN_COEFF_20")) and None), "v0_RPC.TXT",
         "missing LINE_DEN_COEFF_20")
@@ -389,16 +386,14 @@ t.expect(h is not None and told_by["overlap"] > 0.9 and 0.8 < told_by["cols"] * 
          "RPCs for -6400..13000 m: overlap %.3f, %d x %d cells %s" % (told_by["overlap"], told_by["cols"], told_by["rows"], words[-200:]))
 h, words, out = heights("three", small + [third])
 t.expect(h is not None, "RPCs for -6400..13000 m: three views %s" % words[-300:])
-with open(t.companion(out, ".json")) as f:
-    said = json.load(f)["trust"]["warnings"]
+said = t.parsed(t.companion(out, ".json"))["trust"]["warnings"]
 t.expect(any("v0.tif and third.tif have one camera" in w for w in said), "one view twice among three: a doubt, %s" % said)
 
 # ---- names, bands, archives
 
 named = [write(at(folder, "image.tif"), a, r) for folder, (a, r) in zip("NFB", views + [views[0]])]
 h, words, out = heights("named", named)
-with open(t.companion(out, ".json")) as f:
-    names = [p["names"] for p in json.load(f)["pairs"]]
+names = [p["names"] for p in t.parsed(t.companion(out, ".json"))["pairs"]]
 t.expect(h is not None and "N/image.tif and F/image.tif: matched" in words and "N/image.tif, F/image.tif" in names, "views of one name: %s" % names)
 here = os.getcwd()
 os.makedirs(at("sub", "deep"))

@@ -148,8 +148,7 @@ def turkey():
             below(name, "NMAD (m)", f["aligned"]["nmad"], 0.8)
             t.expect(f["coverage"] >= 0.8, "%s: coverage %.4f >= 0.8" % (name, f["coverage"]))
         if dem:
-            with open(t.companion(dem, ".json")) as report:
-                rounds = json.load(report)["pointing"]["rounds"]
+            rounds = t.parsed(t.companion(dem, ".json"))["pointing"]["rounds"]
             below(name, "pointing residual (px)", rounds[-1]["after_nmad_px"], 0.3)
             t.expect(rounds[-1]["inliers"] >= 500, "%s: from %d matches, at least 500" % (name, rounds[-1]["inliers"]))
 

@@ -47,8 +47,7 @@ def check_extensions(item, name):
 
 
 def item_of(name):
-    with open(at(name + ".stac.json")) as f:
-        item = json.load(f)
+    item = t.parsed(at(name + ".stac.json"))
     check_extensions(item, name)
     if not pystac:
         return item
@@ -115,8 +114,8 @@ with open(at("list.txt"), "w") as f:
     f.write("%s\n%s %s\n%s\n" % (SCENE, os.path.join(pair, "left.tif"), os.path.join(pair, "right.tif"), at("none.hdf")))
 for words in (["plan", "--list", at("list.txt"), "-o", at("job")], ["tile", at("job"), "0-1"], ["merge", at("job")]):
     done = t.call([t.PROGRAM, *words, "-q"], True)
-collection = json.load(open(at("job", "dem", "stac_collection.json")))
-items = [json.load(open(at("job", "dem", link["href"]))) for link in collection["links"] if link["rel"] == "item"]
+collection = t.parsed(at("job", "dem", "stac_collection.json"))
+items = [t.parsed(at("job", "dem", link["href"])) for link in collection["links"] if link["rel"] == "item"]
 box = [pick(item["bbox"][k] for item in items) for k, pick in enumerate((min, min, max, max))]
 times = sorted(item["properties"]["datetime"] for item in items)
 t.expect(done.returncode == 3 and len(items) == 2 and collection["extent"] == {"spatial": {"bbox": [box]}, "temporal": {"interval": [times]}},

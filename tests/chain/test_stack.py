@@ -10,12 +10,8 @@ import sys
 
 import harness as t
 from with_gdal import gdal, heights, nmad, np, osr, put
-work = t.work
+path = t.at
 X0, Y0, CELL = 500010.0, 4900020.0, 30.0  # UTM 31
-
-
-def path(name):
-    return os.path.join(work, name)
 
 
 def ground(x, y):
@@ -92,8 +88,7 @@ def orders(dems):
     for i, dem in enumerate(dems):
         renamed.append(path("renamed%d.tif" % ((i * 3 + 1) % 5)))
         os.link(dem, renamed[-1])
-    with open(path("list.txt"), "w") as f:
-        f.write("# DEMs\n\n" + "\n".join(os.path.basename(r) for r in renamed[2:]) + "\r\n\n")
+    t.put_text(path("list.txt"), "# DEMs\n\n" + "\n".join(os.path.basename(r) for r in renamed[2:]) + "\r\n\n")
     stack(renamed[:2], "order.tif", "--align", "xyz", "--list", path("list.txt"))
     found = [open(path("order" + s), "rb").read() for s in (".tif", "_qa.tif")]
     t.expect(found == first, "other names, two as arguments and three in a list: the same bytes")
@@ -162,7 +157,7 @@ def part_strip():
     t.expect("feet.tif differs from the others by" in done.stderr and "in metres" in done.stderr and
              all("DEM %s has no measured height" % name in done.stderr for name in (void, cm)),
              "another unit, and no heights: told: %s" % done.stderr[-300:])
-    trust = json.load(open(path("odd.json")))["trust"]
+    trust = t.parsed(path("odd.json"))["trust"]
     t.expect(trust["doubtful"] and len(trust["warnings"]) == 3 and "This DEM is doubtful" in open(path("odd.html"), encoding="utf-8").read(),
              "the same in the report")
     done = t.call([t.PROGRAM, "stack", *dems, feet, "-o", path("odd.tif"), "--overwrite", "--strict"], True)
@@ -184,7 +179,7 @@ def part_strip():
                        ((down, low), "are -1.00 times"), ((level, low), None)):
         done = t.call([t.PROGRAM, "compare", *pair], True)
         t.expect(said in done.stdout if said else " times those" not in done.stdout, "compare: low relief, %s" % said)
-    found = json.load(open(path("two.json")))["stack"]
+    found = t.parsed(path("two.json"))["stack"]
     t.expect(found["groups"] == 2 and [d["apply_m"][2] for d in found["dems"] if d["path"] == alone] == [0.0],
              "and stays where it is")
 
@@ -268,7 +263,7 @@ def part_copies():
 
     def call(dems):
         done = t.call([t.PROGRAM, "stack", *dems, "-o", path("copies.tif"), "--overwrite"])
-        return done.stderr, sorted(d["path"] for d in json.load(open(path("copies.json")))["stack"]["dems"])
+        return done.stderr, sorted(d["path"] for d in t.parsed(path("copies.json"))["stack"]["dems"])
 
     date = "2003-05-06T10:11:12Z"
     one = [of("copy_%s.tif" % v, "ASTER L1A %s" % v, date, one_noise + rng.normal(0, 0.3, x.shape) + up)
@@ -375,8 +370,7 @@ def part_companions():
     t.expect(len(every) >= 9, "companions: %d rasters" % len(every))
     t.expect(stack(every, "glob.tif") == expected and open(path("glob.tif"), "rb").read() == open(path("named.tif"), "rb").read(),
              "companions: *.tif gives the stack of the DEMs")
-    with open(path("list.txt"), "w", encoding="utf-8") as file:
-        file.write("\n".join(every))
+    t.put_text(path("list.txt"), "\n".join(every))
     t.expect(stack([], "list.tif", "--list", path("list.txt")) == expected, "companions: --list, too")
     for name in set(every) - set(dems):
         words = t.call([t.PROGRAM, "stack", dems[0] if not os.path.basename(name).startswith("a") else dems[1], name, "-o", path("no.tif")])

@@ -80,8 +80,7 @@ def palette(qml):
 
 def check_styles(dem, band):
     words, colours, cells = reasons(dem, band)
-    with open(t.companion(dem, ".html")) as f:
-        said = legend(f.read())
+    said = legend(t.text_of(t.companion(dem, ".html")))
     at, entries = palette(t.companion(dem, "_qa.qml"))
     t.expect(at == band + 1 and len(entries) > 3 and all(e == (words[v], colours[v]) for v, e in entries.items()),
              "style of the QA raster: %d reasons of band %d" % (len(entries), at))
@@ -111,13 +110,11 @@ if not t.expect(t.run([scene], dem, "--reference", os.path.join(sample, "truth.t
     t.finish()
 words, colours, cells, stops = check_styles(dem, 5)
 t.expect(max(min(s[1][:3]) for s in stops) < 230, "no height is as white as cells without one: %s" % (stops[-1],))
-with open(t.companion(dem, ".html")) as f:
-    void = int(f.read().split("--picture:#")[1][:6], 16).to_bytes(3, "big")
+void = int(t.text_of(t.companion(dem, ".html")).split("--picture:#")[1][:6], 16).to_bytes(3, "big")
 t.expect(max(void) < 220 and min(max(abs(a - b) for a, b in zip(void, s[1])) for s in stops) > 20, "voids of the page are no height's colour")
 change = ramp(t.companion(dem, "_change.qml"))
 t.expect(len(change) == 9 and change[0][0] == -20 and change[-1][0] == 20 and change[4] == (0.0, (246, 246, 242)), "style of the change")
-with open(os.path.join(t.SOURCE, "docs", "output.md")) as f:
-    readme = f.read()
+readme = t.text_of(os.path.join(t.SOURCE, "docs", "output.md"))
 t.expect(all("| %s |" % w in readme for w in words[1:3] + words[4:]), "docs/output.md has the same words")
 
 gdal.Translate(at("copy.tif"), dem)

@@ -9,13 +9,9 @@ import sys
 
 import harness as t
 from with_gdal import gdal, np, put
-work = t.folder()
+path = t.at
 X0, Y0, CELL = 500010.0, 4900020.0, 30.0  # UTM 31
 BANDS = ("rate", "standard error of the rate", "dates", "span of the dates", "NMAD of the residuals")
-
-
-def path(name):
-    return os.path.join(work, name)
 
 
 def write(name, z, metadata=None, options=("TILED=YES",)):
@@ -69,8 +65,7 @@ def trend(dems, out, *options):
 
 
 def of_report(name):
-    with open(path(name + ".json"), encoding="utf-8") as file:
-        return json.load(file)["trend"]
+    return t.parsed(path(name + ".json"))["trend"]
 
 
 def figures(seed):
@@ -128,16 +123,13 @@ def check_files(dems):
     t.expect(ds.GetGeoTransform() == dem.GetGeoTransform() and ds.GetSpatialRef().IsSame(dem.GetSpatialRef()), "files: the DEM's grid")
     with open(path("t_trend.qml"), encoding="utf-8") as file:
         t.expect('value="0.000000" label="0.0 m/year" color="#f6f6f2"' in file.read(), "files: a style that diverges from 0")
-    with open(path("t.json"), encoding="utf-8") as file:
-        report = json.load(file)
+    report = t.parsed(path("t.json"))
     t.expect(0.2 < report["trend"]["error_median"] < 0.5, "report: standard error %.2f" % report["trend"]["error_median"])
     t.expect([len(d["date"]) for d in report["stack"]["dems"]] == [20] * len(dems), "report: the date of each DEM")
-    with open(path("t.html"), encoding="utf-8") as file:
-        page = file.read()
+    page = t.text_of(path("t.html"))
     t.expect(page.count("Heights of a cell") == 3 and "Rate of the heights" in page,
              "report: map, curves (%d)" % page.count("Heights of a cell"))
-    with open(path("t.stac.json"), encoding="utf-8") as file:
-        item = json.load(file)
+    item = t.parsed(path("t.stac.json"))
     times = sorted(gdal.Open(dem).GetMetadataItem("ACQUISITION_TIME_UTC") for dem in dems)
     p = item["properties"]
     t.expect(len(item["assets"]["trend"]["bands"]) == 5, "STAC: the bands")
@@ -163,7 +155,7 @@ def few(seed=5, scenes=5, shape=(60, 60)):
 
 
 def dated(done, name="few.json"):
-    return [d["date"][:10] for d in sorted(json.load(open(path(name)))["stack"]["dems"], key=lambda d: d["path"])] if done else []
+    return [d["date"][:10] for d in sorted(t.parsed(path(name))["stack"]["dems"], key=lambda d: d["path"])] if done else []
 
 
 def part_dates():
@@ -187,27 +179,22 @@ def part_dates():
     os.rename(dems[3], path("d,1 x.tif"))
     dems[3] = path("d,1 x.tif")
     for line in ('"d,1 x.tif" 2002-03-04', '"d,1 x.tif", 2002-03-04', "d,1 x.tif 2002-03-04 05:06:07", '"d,1 x.tif","2002-03-04T05:06:07.8Z"'):
-        with open(path("dates.txt"), "w") as file:
-            file.write("a.tif 1999-01-02\n%s\n" % line)
+        t.put_text(path("dates.txt"), "a.tif 1999-01-02\n%s\n" % line)
         made = trend(dems, "few.tif", "--align", "none", "--dates", path("dates.txt"))
         t.expect("2002-03-04" in dated(made), "dates: the line %s" % line)
-    with open(path("bad.txt"), "w") as file:
-        file.write("a.tif 2003-05-06\na.tif 2003-05-07\n")
+    t.put_text(path("bad.txt"), "a.tif 2003-05-06\na.tif 2003-05-07\n")
     done = t.call([t.PROGRAM, "stack", "--trend", *dems, "--dates", path("bad.txt"), "-o", path("no.tif")], True)
     t.expect(done.returncode == 1 and "line 2 gives" in done.stderr, "refused: two dates of a DEM")
     for line in ("a.tif 2003-05-06 junk", "a.tif 2003-05-06junk", "a.tif 2003-05-06T10:11:12+02:00", "a.tif,2003-05-06,1"):
-        with open(path("bad.txt"), "w") as file:
-            file.write(line + "\n")
+        t.put_text(path("bad.txt"), line + "\n")
         done = t.call([t.PROGRAM, "stack", "--trend", *dems, "--dates", path("bad.txt"), "-o", path("no.tif")], True)
         t.expect(done.returncode == 1 and "line 1 is '%s'" % line in done.stderr, "refused: the line %s" % line)
     for line, code, words in (("x.tif 2003-05-06", 1, "no line names a DEM of this stack, the first is line 1: 'x.tif'"),
                               ("d,1 x.tif 2003-05-06\nx.tif 2003-05-07", 0, "1 of 2 lines name no DEM of this stack (the first is line 2: 'x.tif')")):
-        with open(path("bad.txt"), "w") as file:
-            file.write(line + "\n")
+        t.put_text(path("bad.txt"), line + "\n")
         done = t.call([t.PROGRAM, "stack", "--trend", *dems, "--dates", path("bad.txt"), "--overwrite", "-o", path("few.tif")], True)
         t.expect(done.returncode == code and words in done.stderr, "dates: %s: %s" % (words, done.stderr))
-    with open(path("bad.txt"), "w") as file:
-        file.write("a.tif 2003-13-01\n")
+    t.put_text(path("bad.txt"), "a.tif 2003-13-01\n")
     for code, words, given in ((1, "undated.tif has no date", [dems[0], dems[1], undated]), (1, "of 2 dates, expected at least 3", dems[:2]),
                                (1, "line 1 is 'a.tif 2003-13-01'", dems + ["--dates", path("bad.txt")]),
                                (1, "cannot be opened", dems + ["--dates", path("none.txt")])):

@@ -3,7 +3,6 @@
 # refused; the same bytes for any threads and memory, and after a stop.
 # test_views.py [STEREODEM]     exits 77 without numpy or GDAL for Python
 # SPDX-License-Identifier: Apache-2.0
-import json
 import os
 import shutil
 import signal
@@ -32,7 +31,7 @@ def in_place(dem, truth, inside, reach):
 def hold(name, dem, truth_file, inside_of, gross_m, reach, gross_times=1.0):
     """Print the figures of a DEM of views and of its pairs; it is better than each in all four, in gross errors
     than gross_times the best one: at walls that is another pair from cell to cell."""
-    report = json.load(open(dem[:-4] + ".json"))
+    report = t.parsed(dem[:-4] + ".json")
     truth = gdal.Open(truth_file).ReadAsArray().astype(float)
     truth[truth < -9000] = np.nan
     pairs = [dem + ".views/pair_%d.tif" % (k + 1) for k in range(len(report["pairs"]))]
@@ -120,13 +119,13 @@ for k, lines, samples, is_guess in ((2, 52, -33, False), (1, 52, 33, False), (0,
     home = on_grid_of(at("home.tif"), truth_file)
     off_m = np.nanmedian(home) - middle
     at_home = figures(home, in_place(home, truth, inside, 4), inside, 3.0)
-    doubts = [d for d in json.load(open(at("home.json")))["trust"]["warnings"] if "of other views, and was moved to them" in d]
+    doubts = [d for d in t.parsed(at("home.json"))["trust"]["warnings"] if "of other views, and was moved to them" in d]
     t.expect(len(doubts) == 1 and ("do not tell" in doubts[0]) == is_guess and (is_guess or "far_off.tif is" in doubts[0]), "view %d 30 m off is told: %s" % (k, doubts))
     t.expect(is_guess or (at_home[1] < 1.1 * before[1] and at_home[3] > before[3] - 1 and abs(off_m) < 3),
              "view %d 30 m off: RMSE %.3f m of %.3f, coverage %.1f %% of %.1f, %.1f m higher" % (k, at_home[1], before[1], at_home[3], before[3], off_m))
 
 run(town_views + [move_camera(town_views[1], "copy.tif", 100, 0)], at("copies.tif"), "--tr", "1")
-doubts = json.load(open(at("copies.json")))["trust"]["warnings"]
+doubts = t.parsed(at("copies.json"))["trust"]["warnings"]
 t.expect([d for d in doubts if "copy.tif have one camera" in d or "and copy.tif" in d and "counts twice" in d], "a copy under a camera that is off: %s" % doubts)
 
 # ---- clips between whole images, in mountains: all cameras are right, whatever the sizes ----
@@ -136,7 +135,7 @@ for k, (ratio, seed) in enumerate((("0.25", "11"), ("0.5", "12"))):
 for clip, whole, window in (("clip0.tif", "peaks0/left.tif", (400, 400, 260, 260)), ("clip1.tif", "peaks1/right.tif", (394, 724, 330, 400))):
     gdal.Translate(at(clip), at(whole), srcWin=window)
 run([at("clip0.tif"), at("clip1.tif"), at("peaks0/right.tif"), at("peaks1/right.tif")], at("peaks.tif"))
-report = json.load(open(at("peaks.json")))
+report = t.parsed(at("peaks.json"))
 shifts = np.abs([p["apply_m"] for p in report["pairs"]])
 t.expect(shifts.max() < 2 and not [d for d in report["trust"]["warnings"] if "moved to them" in d], "clips and whole images: no camera is moved, the DEMs by %.2f m" % shifts.max())
 
@@ -178,7 +177,7 @@ for k in range(9):
     many.append(at("many%d.tif" % k))
     gdal.Translate(many[-1], town_views[k % 3], srcWin=[100 + 3 * (k // 3), 100 + 2 * (k // 3), 300, 300])
 run(many, at("many.tif"), "--quiet")
-pairs = json.load(open(at("many.json")))["pairs"]
+pairs = t.parsed(at("many.json"))["pairs"]
 left = [sum(p["left"] == view for p in pairs) for view in many]
 apart = on_grid_of(at("many.tif"), at("one.tif")) - gdal.Open(at("one.tif")).ReadAsArray()
 apart = apart[np.isfinite(apart) & (np.abs(apart) < 9000)]
@@ -214,7 +213,7 @@ pixels[:, :60] = np.random.default_rng(5).integers(1, 255, (300, 60))
 copy.GetRasterBand(1).WriteArray(pixels)
 copy = None
 run([half, small[1], small[2]], at("half_dem.tif"), "--quiet")
-reference = json.load(open(at("half_dem.json")))["pairs"][0]
+reference = t.parsed(at("half_dem.json"))["pairs"][0]
 t.expect(half not in (reference["left"], reference["right"]), "reference: %(left)s and %(right)s" % reference)
 
 
@@ -257,7 +256,7 @@ data = None
 for given, less, words in (([far, a, b, c], [far], "do not overlap"), ([a, grey, b], [grey], "has no usable pixel"), ([a, b, noise], [noise], "too few matches"),
                            ([far, far_too, a, b, c], [far, far_too], "do not overlap")):  # the last two make a pair
     run(given, at("left.tif"), "--quiet")
-    report = json.load(open(at("left.json")))
+    report = t.parsed(at("left.json"))
     told = [d for d in report["trust"]["warnings"] if "is left out: no pair joins it with the %d others; the first: " % (len(given) - len(less)) in d]
     t.expect([d.split()[0] for d in told] == [os.path.basename(n) for n in less] and all(words in d for d in told) and report["scene"]["id"].startswith("part"),
              "left out with a doubt: %s" % told)
@@ -271,7 +270,7 @@ copy.SetMetadata(view.GetMetadata("RPC"), "RPC")
 copy.SetMetadata({"ACQUISITIONDATETIME": "yesterday"}, "IMAGERY")
 copy = None
 done = run([said] + town_views[1:], at("once.tif"))
-doubts = json.load(open(at("once.json")))["trust"]["warnings"]
+doubts = t.parsed(at("once.json"))["trust"]["warnings"]
 t.expect(sum("said.tif has 800 x 800 px" in d for d in doubts) == 1, "a doubt about an image is said once: %s" % doubts)
 t.expect(done.stderr.count("give yesterday as the time") == 1, "a warning of an image is said once, not %d times" % done.stderr.count("give yesterday"))
 refused(1, ["no two of the 3 views make a pair"], "run", a, far, close, "-o", out)

@@ -18,9 +18,9 @@ typedef struct Bench {
 static void bench_open(Bench *b, double slope, double wave_px)
 {
     const SdmWindow win = {.level = LEVEL, .w = W >> LEVEL, .h = H >> LEVEL};
-    b->ctx = NULL;
-    assert_int_equal(sdm_open(&b->ctx, NULL), SDM_OK);
-    assert_int_equal(sdm_syn_open(b->ctx, W, H, slope, wave_px, 7, &b->scene), SDM_OK);
+    b->ctx = default_context();
+    b->scene = (SynScene){.width = W, .height = H, .slope = slope, .wave_px = wave_px, .seed = 7};
+    assert_int_equal(sdm_syn_open(b->ctx, &b->scene), SDM_OK);
     assert_int_equal(sdm_match_settings(b->ctx, NULL, "zncc", "auto", 8.0f, &b->settings), SDM_OK);
     b->settings.coarse_level = b->settings.coarsest_level = LEVEL;
     assert_int_equal(sdm_surface_alloc(b->ctx, &win, &b->s), SDM_OK);

@@ -21,11 +21,7 @@ TEST(close_accepts_nothing)
 /* Work of less than a million units a thread gets fewer threads; the work around it its own again. */
 TEST(teams_are_of_the_works_size)
 {
-    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = NULL;
-    SdmOptions opt;
-    sdm_options_default(&opt);
-    opt.threads = 2;
-    assert_int_equal(sdm_open(&ctx, &opt), SDM_OK);
+    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = threaded_context(2);
     const int most = sdm_threads(ctx); /* 1 without OpenMP */
     assert_int_equal(sdm_thread_limit_begin(ctx, INT64_MAX), 0);
     assert_int_equal(sdm_threads(ctx), most);

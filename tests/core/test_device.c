@@ -6,7 +6,7 @@
 #include "gpu/choose.h"
 #include "gpu/device_cache.h"
 #include "gpu/device_inside.h"
-#include "tests/case.h"
+#include "tests/folder.h"
 
 #include <sys/stat.h>
 
@@ -79,9 +79,8 @@ static void copy_bytes(SdmDevice *device)
     assert_null(b);
 }
 
-static void copies(void **state)
+TEST(copies)
 {
-    (void)state;
     on_every_device(copy_bytes);
 }
 
@@ -143,9 +142,8 @@ static void run_self_test(SdmDevice *device)
                      SDM_OK);
 }
 
-static void launches(void **state)
+TEST(launches)
 {
-    (void)state;
     on_every_device(run_self_test);
 }
 
@@ -203,15 +201,13 @@ static void keep_memory(SdmDevice *device)
     sdm_buffer_free(&a);
 }
 
-static void memory_is_kept(void **state)
+TEST(memory_is_kept)
 {
-    (void)state;
     on_every_device(keep_memory);
 }
 
-static void budgets(void **state)
+TEST(budgets)
 {
-    (void)state;
     on_every_device(hold_budget);
 }
 
@@ -225,15 +221,13 @@ static void fail_when_asked(SdmDevice *device)
     assert_int_equal(sdm_upload(ctx, b, 0, &byte, 1, 0, true), SDM_OK);
 }
 
-static void faults(void **state)
+TEST(faults)
 {
-    (void)state;
     on_every_device(fail_when_asked);
 }
 
-static void buffers_go_with_the_device(void **state)
+TEST(buffers_go_with_the_device)
 {
-    (void)state;
     for (int i = 0; i < device_count; i++) {
         SdmDevice *device = NULL;
         SdmBuffer *a = NULL, *b = NULL;
@@ -276,9 +270,8 @@ static void copy_large(SdmDevice *device)
         sdm_buffer_free(&b[q]);
 }
 
-static void large_copies(void **state)
+TEST(large_copies)
 {
-    (void)state;
     on_every_device(copy_large); /* as the device likes them */
     sdm_device_stage_always(true);
     on_every_device(copy_large);
@@ -311,9 +304,8 @@ static void pause_clock(SdmDevice *device)
     assert_true(none == 0.0);
 }
 
-static void pauses(void **state)
+TEST(pauses)
 {
-    (void)state;
     on_every_device(pause_clock);
 }
 
@@ -338,11 +330,10 @@ static void read_back(const char *key, const char *want)
 }
 
 /* The cache gives back what was written for a key, and nothing of a file that is damaged. */
-static void cache_is_checked(void **state)
+TEST(cache_is_checked)
 {
-    (void)state;
-    char folder[] = "/tmp/sdm_cache_XXXXXX", path[512], command[600];
-    assert_non_null(mkdtemp(folder));
+    char path[512], command[600];
+    assert_int_equal(make_folder(state), 0);
     assert_int_equal(setenv("XDG_CACHE_HOME", folder, 1), 0);
     read_back("key a", NULL);
     sdm_cache_write(ctx, "key a", "program a", 9);
@@ -369,14 +360,12 @@ static void cache_is_checked(void **state)
     read_back("key c", NULL);
     snprintf(command, sizeof command, "ls %s/stereodem | grep -vc bin$", folder); /* nothing is left aside */
     assert_int_not_equal(system(command), 0);
-    snprintf(command, sizeof command, "rm -rf %s", folder);
-    assert_int_equal(system(command), 0);
+    assert_int_equal(remove_folder(state), 0);
     assert_int_equal(unsetenv("XDG_CACHE_HOME"), 0);
 }
 
-static void what_is_missing_is_told(void **state)
+TEST(what_is_missing_is_told)
 {
-    (void)state;
     SdmDevice *device = NULL;
     char reason[SDM_REASON_SIZE];
     for (int api = 0; api < SDM_API_COUNT; api++) {
@@ -390,9 +379,8 @@ static void what_is_missing_is_told(void **state)
 }
 
 /* auto takes CUDA devices alone, none that rounds otherwise or cannot run. */
-static void auto_never_takes_the_processor(void **state)
+TEST(auto_never_takes_the_processor)
 {
-    (void)state;
     const SdmDeviceInfo list[] = {{.index = 0, .is_cpu = true, .exact = true},
                                   {.index = 1, .exact = true, .why_not = "too old"},
                                   {.index = 2},
@@ -414,25 +402,10 @@ static void auto_never_takes_the_processor(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_missing_is_told),
-        cmocka_unit_test(cache_is_checked),
-        cmocka_unit_test(auto_never_takes_the_processor),
-        cmocka_unit_test(copies),
-        cmocka_unit_test(large_copies),
-        cmocka_unit_test(pauses),
-        cmocka_unit_test(launches),
-        cmocka_unit_test(budgets),
-        cmocka_unit_test(memory_is_kept),
-        cmocka_unit_test(faults),
-        cmocka_unit_test(buffers_go_with_the_device),
-    };
-    const struct CMUnitTest without[] = {tests[0], tests[1], tests[2]};
     if (sdm_open(&ctx, NULL) != SDM_OK)
         return 1;
     find_devices();
-    const int failed = device_count ? cmocka_run_group_tests(tests, NULL, NULL)
-                                    : cmocka_run_group_tests(without, NULL, NULL);
+    const int failed = run_cases(NULL, NULL); /* without a device, most have nothing to do */
     sdm_close(&ctx);
     if (!failed && !device_count)
         printf("skipped: no OpenCL or CUDA device here\n");

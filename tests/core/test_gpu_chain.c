@@ -91,8 +91,9 @@ static void make_trouble(Bench *b, enum Trouble trouble)
 
 static void bench_open(Bench *b, const char *cost, double slope, float discontinuity_px)
 {
-    *b = (Bench){.win = {.w = W, .h = H}};
-    assert_int_equal(sdm_syn_open(ctx, W, H, slope, 300.0, 42, &b->scene), SDM_OK);
+    *b = (Bench){.win = {.w = W, .h = H},
+                 .scene = {.width = W, .height = H, .slope = slope, .wave_px = 300.0, .seed = 42}};
+    assert_int_equal(sdm_syn_open(ctx, &b->scene), SDM_OK);
     assert_int_equal(sdm_match_settings(ctx, NULL, cost, "auto", 8.0f, &b->settings), SDM_OK);
     b->settings.coarse_level = b->settings.coarsest_level = COARSE;
     b->settings.discontinuity_px = discontinuity_px;

@@ -6,7 +6,7 @@
 #define _GNU_SOURCE /* RTLD_NEXT */
 #include "core/file.h"
 #include "core/lease.h"
-#include "tests/case.h"
+#include "tests/folder.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -19,33 +19,17 @@
 
 static const char OTHER[] = "elsewhere/pid:[1]/b 1 77 0\n";
 static const char NEWER[] = "elsewhere/pid:[1]/b 2 78 1\n";
-static char folder[] = "/tmp/stereodem_lease_XXXXXX";
 static SdmContext *ctx;
-
-static const char *in_folder(const char *name)
-{
-    static char path[2][256]; /* two at a time */
-    static int last;
-    last = !last;
-    snprintf(path[last], sizeof path[last], "%s/%s", folder, name);
-    return path[last];
-}
 
 static void put(const char *name, const char *text)
 {
-    FILE *const f = fopen(in_folder(name), "w");
-    assert_non_null(f);
-    assert_true(fputs(text, f) >= 0);
-    assert_int_equal(fclose(f), 0);
+    put_bytes(name, text, strlen(text));
 }
 
 static void expect_text(const char *name, const char *text)
 {
-    char found[400] = "";
-    FILE *const f = fopen(in_folder(name), "r");
-    assert_non_null(f);
-    found[fread(found, 1, sizeof found - 1, f)] = '\0';
-    fclose(f);
+    size_t size;
+    FREED char *const found = read_all(name, &size);
     assert_string_equal(found, text);
 }
 
@@ -183,8 +167,8 @@ TEST(without_a_thread_nothing_is_held)
 {
     SdmLease *l = NULL;
     no_thread = EAGAIN;
-    assert_int_equal(sdm_lease_take_output(ctx, in_folder("d.tif"), &l), SDM_ERR_IO);
-    assert_non_null(strstr(sdm_error(ctx), "d.tif.part-owner cannot be renewed: no thread can be started"));
+    assert_refused(ctx, sdm_lease_take_output(ctx, in_folder("d.tif"), &l), SDM_ERR_IO,
+                   "d.tif.part-owner cannot be renewed: no thread can be started");
     assert_null(l);
     assert_int_equal(access(in_folder("d.tif.part-owner"), F_OK), -1);
     assert_int_equal(sdm_lease_wait_output(ctx, in_folder("l"), "a scene", (double)INFINITY, &l), SDM_ERR_IO);
@@ -238,12 +222,12 @@ TEST(a_dead_lease_that_stays_is_an_error)
     SdmLease *l = NULL;
     no_rename = EACCES;
     put_dead();
-    assert_int_equal(sdm_lease_wait_output(ctx, in_folder("l"), "a scene", (double)INFINITY, &l), SDM_ERR_IO);
-    assert_non_null(strstr(sdm_error(ctx), "was left by a process that is gone, and cannot be taken away"));
+    assert_refused(ctx, sdm_lease_wait_output(ctx, in_folder("l"), "a scene", (double)INFINITY, &l),
+                   SDM_ERR_IO, "was left by a process that is gone, and cannot be taken away");
     put("d.tif.part-owner", OTHER);
     age("d.tif.part-owner", SDM_LEASE_SILENT_S + 10);
-    assert_int_equal(sdm_lease_take_output(ctx, in_folder("d.tif"), &l), SDM_ERR_IO);
-    assert_non_null(strstr(sdm_error(ctx), "cannot be taken away: Permission denied"));
+    assert_refused(ctx, sdm_lease_take_output(ctx, in_folder("d.tif"), &l), SDM_ERR_IO,
+                   "cannot be taken away: Permission denied");
     no_rename = 0;
     assert_int_equal(unlink(in_folder("l.part-owner")), 0);
     assert_int_equal(unlink(in_folder("d.tif.part-owner")), 0);
@@ -311,7 +295,8 @@ FIRST_TEST(a_stopped_process_is_not_waited_for)
 
 FIXTURE(set_up)
 {
-    return mkdtemp(folder) && sdm_open(&ctx, NULL) == SDM_OK ? 0 : -1;
+    ctx = default_context();
+    return make_folder(state);
 }
 
 /* The folder must be empty: nothing may be left aside. */

@@ -15,21 +15,16 @@ typedef struct Bench { /* a scene, its settings and coarse surface */
     SdmSurface coarse;
 } Bench;
 
-static SdmContext *open_context(int threads)
-{
-    SdmOptions opt;
-    SdmContext *ctx = NULL;
-    sdm_options_default(&opt);
-    opt.threads = threads;
-    (void)sdm_open(&ctx, &opt);
-    assert_non_null(ctx);
-    return ctx;
-}
-
 static void bench_open(Bench *b, int width, int height, double slope, const char *cost)
 {
-    b->ctx = open_context(2);
-    assert_int_equal(sdm_syn_open(b->ctx, width, height, slope, 300.0, 42, &b->scene), SDM_OK);
+    b->ctx = threaded_context(2);
+    b->scene = (SynScene){.width = width,
+                          .height = height,
+                          .slope = slope,
+                          .wave_px = 300.0,
+                          .seed = 42,
+                          .down = b->scene.down};
+    assert_int_equal(sdm_syn_open(b->ctx, &b->scene), SDM_OK);
     assert_int_equal(sdm_match_settings(b->ctx, NULL, cost, "auto", 8.0f, &b->settings), SDM_OK);
     b->settings.coarse_level = COARSE;
     b->settings.coarsest_level = COARSE;
@@ -61,12 +56,6 @@ static SdmStatus fine(Bench *b, SdmContext *ctx, int u0, int v0, int w, int h, S
     return match(ctx, b, &in, &win, &win, out);
 }
 
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* |error| in pixels of parallax of the valid pixels inside a margin; sorted. Returns their number. */
 static size_t errors_of(const Bench *b, const SdmFineResult *r, int margin, double *out, size_t *all)
 {
@@ -79,7 +68,7 @@ static size_t errors_of(const Bench *b, const SdmFineResult *r, int margin, doub
             if (r->surface.flags[i] & SDM_QA_VALID)
                 out[n++] = fabs((double)r->surface.h_m[i] - sdm_syn_height(&b->scene, x, y)) * SYN_DU_DH;
         }
-    qsort(out, n, sizeof *out, by_value);
+    qsort(out, n, sizeof *out, ascending);
     return n;
 }
 
@@ -88,18 +77,12 @@ static void recover(const char *cost, double slope, bool turned, double median_p
                     double least_valid)
 {
     enum { W = 640, H = 320 };
-    SDM_CLOSED_BY(bench_close) Bench b = {0};
+    SDM_CLOSED_BY(bench_close) Bench b = {.scene.down = turned};
     SDM_CLOSED_BY(sdm_fine_result_free) SdmFineResult r = {0};
     FREED double *const error = malloc(sizeof *error * W * H);
     size_t all;
     assert_non_null(error);
     bench_open(&b, W, H, slope, cost);
-    if (turned) {
-        SynScene scene = b.scene;
-        assert_int_equal(sdm_syn_turn(b.ctx, &scene, &b.scene), SDM_OK);
-        sdm_syn_close(&scene);
-        assert_int_equal(b.scene.left.w, H + 2 * SYN_MARGIN);
-    }
     assert_int_equal(fine(&b, b.ctx, 0, 0, W, H, &r), SDM_OK);
     const size_t n = errors_of(&b, &r, 24, error, &all);
     assert_true(n > 0);
@@ -236,7 +219,7 @@ TEST(threads_do_not_matter)
         SdmContext *ctx[RUNS]; /* memory is charged to them: closed last */
         bench_open(&b, W, H, 0.7, costs[c]);
         for (int i = 0; i < RUNS; i++) {
-            ctx[i] = open_context(threads[i]);
+            ctx[i] = threaded_context(threads[i]);
             assert_int_equal(fine(&b, ctx[i], 0, 0, W, H, &r[i]), SDM_OK);
             same_bytes(&r[0], 0, 0, &r[i], 0, 0, W, H);
         }
@@ -286,14 +269,15 @@ static double rms_px(const SynScene *scene, const SdmSurface *s)
 
 /* Mountain sides of 8 pixels, which windows of 9 do not follow when they begin from level ground: six rounds
  * take half of the error away.  A pixel that is not valid stays so. */
-TEST_IN(narrow_slopes_are_sharpened, open_context(2))
+TEST_IN(narrow_slopes_are_sharpened, threaded_context(2))
 {
     enum { W = 640, H = 480, LEVEL = 2, ROUNDS = 6, HOLE = 60 * (W >> LEVEL) + 80 };
-    SDM_CLOSED_BY(sdm_syn_close) SynScene scene = {0};
+    SDM_CLOSED_BY(sdm_syn_close)
+    SynScene scene = {.width = W, .height = H, .slope = 0.8, .wave_px = 64.0, .seed = 42};
     SdmMatchSettings set;
     SDM_CLOSED_BY(sdm_surface_free) SdmSurface s = {0};
     const SdmWindow win = {.level = LEVEL, .w = W >> LEVEL, .h = H >> LEVEL};
-    assert_int_equal(sdm_syn_open(ctx, W, H, 0.8, 64.0, 42, &scene), SDM_OK);
+    assert_int_equal(sdm_syn_open(ctx, &scene), SDM_OK);
     assert_int_equal(sdm_match_settings(ctx, NULL, "zncc", "auto", 8.0f, &set), SDM_OK);
     assert_int_equal(sdm_syn_surface(ctx, &scene, &win, 0.0, &s), SDM_OK);
     for (int i = 0; i < win.w * win.h; i++)
@@ -321,7 +305,7 @@ TEST(failed_allocations_are_told)
     enum { W = 64, H = 64, MOST = 10000 };
     SDM_CLOSED_BY(bench_close) Bench b = {0};
     bench_open(&b, W, H, 0.5, "zncc");
-    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = open_context(1);
+    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = threaded_context(1);
     int n = 1;
     for (; n < MOST; n++) {
         SdmFineResult r;

@@ -2,18 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/file.h"
 #include "core/machine.h"
-#include "tests/case.h"
+#include "tests/folder.h"
 
 #include <sys/stat.h>
 
-static char root[] = "/tmp/stereodem_machine_XXXXXX";
-
-/* A file below the root with its folders. */
+/* A file below the folder with its own folders. */
 static void put(const char *name, const char *text)
 {
     char path[512];
-    snprintf(path, sizeof path, "%s/%s", root, name);
-    for (char *slash = path + strlen(root) + 1; (slash = strchr(slash, '/')) != NULL; *slash++ = '/') {
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    for (char *slash = path + strlen(folder) + 1; (slash = strchr(slash, '/')) != NULL; *slash++ = '/') {
         *slash = '\0';
         (void)mkdir(path, 0777);
     }
@@ -23,7 +21,7 @@ static void put(const char *name, const char *text)
 static void expect(int64_t memory_bytes, double processors)
 {
     SdmGrant grant;
-    sdm_grant_read(root, &grant);
+    sdm_grant_read(folder, &grant);
     assert_int_equal(grant.memory_bytes, memory_bytes);
     assert_true(grant.processors == processors);
 }
@@ -75,12 +73,4 @@ TEST(defaults_keep_within)
     assert_in_range(sdm_usual_threads(), 1, 1 << 16);
 }
 
-int main(void)
-{
-    char command[64];
-    if (!mkdtemp(root))
-        return 77;
-    const int failed = run_cases(NULL, NULL);
-    snprintf(command, sizeof command, "rm -rf %s", root);
-    return system(command) == 0 ? failed : 1;
-}
+RUN_TESTS(make_folder, remove_folder)

@@ -89,17 +89,13 @@ static void random_case(Case *c, SdmPairCost cost, uint64_t *seed)
 
 static void run(const Case *c, const char *level, float *out)
 {
-    SdmOptions options;
-    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = NULL;
     SdmPairSettings set = c->set;
     SdmOptimizer how = c->how;
     how.cpu_level = level;
     set.optimizer = &how;
     const size_t bytes = (size_t)c->image[0].width * (size_t)c->image[0].height * sizeof(float);
-    sdm_options_default(&options);
-    options.threads = c->threads;
     set.cpu_level = level;
-    assert_int_equal(sdm_open(&ctx, &options), SDM_OK);
+    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = threaded_context(c->threads);
     memset(out, 0x55, bytes);
     if (sdm_pair_match(ctx, &c->image[0], &c->image[1], &set, out) != SDM_OK)
         fail_msg("%s", sdm_error(ctx));
@@ -342,8 +338,6 @@ static int64_t peak_of(int height, int depth, SdmPairCost cost)
     FREED int16_t *const pixel = malloc(count * sizeof *pixel);
     FREED float *const out = malloc(count * sizeof *out);
     uint64_t seed = 9;
-    SdmOptions options;
-    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = NULL;
     assert_true(pixel && out);
     for (size_t i = 0; i < count; i++)
         pixel[i] = (int16_t)(next_random(&seed) % 256);
@@ -356,12 +350,9 @@ static int64_t peak_of(int height, int depth, SdmPairCost cost)
                                  .census_height = 7,
                                  .lr_threshold = 1.0f,
                                  .cpu_level = "auto"};
-    sdm_options_default(&options);
-    options.threads = 1;
-    assert_int_equal(sdm_open(&ctx, &options), SDM_OK);
+    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = threaded_context(1);
     assert_int_equal(sdm_pair_match(ctx, &image, &image, &set, out), SDM_OK);
-    const int64_t peak = sdm_memory_peak(ctx);
-    return peak;
+    return sdm_memory_peak(ctx);
 }
 
 TEST(memory_is_that_of_rows_in_flight)

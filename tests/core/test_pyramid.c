@@ -99,14 +99,8 @@ TEST(strips_do_not_matter)
 TEST(threads_do_not_matter)
 {
     const int64_t bounds[4] = {0, 0, 150, 97};
-    SdmOptions opt;
-    SDM_CLOSED_BY(sdm_close) SdmContext *one = NULL, *seven = NULL;
+    SDM_CLOSED_BY(sdm_close) SdmContext *one = threaded_context(1), *seven = threaded_context(7);
     SDM_CLOSED_BY(sdm_pyramid_free) SdmPyramid a = {0}, b = {0};
-    sdm_options_default(&opt);
-    opt.threads = 1;
-    assert_int_equal(sdm_open(&one, &opt), SDM_OK);
-    opt.threads = 7;
-    assert_int_equal(sdm_open(&seven, &opt), SDM_OK);
     assert_int_equal(build(one, 2, bounds, 0, 4, &a), SDM_OK);
     assert_int_equal(build(seven, 2, bounds, 0, 4, &b), SDM_OK);
     for (int l = 0; l <= 4; l++)

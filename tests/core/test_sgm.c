@@ -137,15 +137,11 @@ static void find_places(const SdmVolume *v, const char *level, uint16_t *label, 
 
 static void label(const SdmVolume *v, const SdmOptimizer *how, const char *level, int threads, uint16_t *out)
 {
-    SdmOptions options;
-    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = NULL;
     SdmOptimizer mine = *how;
     const size_t pixels = (size_t)v->width * (size_t)v->height;
     const SdmLabels labels = {.left = out, .right = out + pixels};
-    sdm_options_default(&options);
-    options.threads = threads;
     mine.cpu_level = level;
-    assert_int_equal(sdm_open(&ctx, &options), SDM_OK);
+    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = threaded_context(threads);
     memset(out, 0x55, 2 * pixels * sizeof *out);
     assert_int_equal(sdm_sgm(ctx, &mine, v, &labels), SDM_OK);
     guarded_check(out, 2 * pixels * sizeof *out);
@@ -241,17 +237,16 @@ TEST_CTX(right_labels_and_places_are_as_worked_by_hand)
 TEST(options_that_cannot_be_are_refused)
 {
     SdmOptions options;
-    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = NULL;
     SdmOptimizer how;
     SdmVolume v = {.width = 1, .height = 1, .labels = 0};
     sdm_options_default(&options);
     options.optimizer = "sgm";
     options.p1 = 20;
     options.p2 = 19;
-    assert_int_equal(sdm_open(&ctx, &options), SDM_OK);
+    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = context_of(&options);
     const SdmPenalties penalties = {1, 2, 1, 1};
-    assert_int_equal(sdm_optimizer_settings(ctx, &options, &penalties, &how), SDM_ERR_USAGE);
-    assert_non_null(strstr(sdm_error(ctx), "--p2: found 19, expected at least --p1, which is 20"));
+    assert_refused(ctx, sdm_optimizer_settings(ctx, &options, &penalties, &how), SDM_ERR_USAGE,
+                   "--p2: found 19, expected at least --p1, which is 20");
     assert_refused(ctx, sdm_volume_open(ctx, &v), SDM_ERR_USAGE, "0 labels to choose from");
 }
 

@@ -5,12 +5,6 @@
 
 #define assert_near(value, expected, tolerance) assert_true(fabs((value) - (expected)) <= (tolerance))
 
-static int compare_f64(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* n values of a kind: 0 noise, 1 rising, 2 falling, 3 all equal, 4 few different values, 5 organ pipe. */
 static void fill(double *a, int n, int kind)
 {
@@ -34,7 +28,7 @@ TEST(select_agrees_with_sorting)
             const int n = sizes[s];
             fill(a, n, kind);
             memcpy(sorted, a, (size_t)n * sizeof *a);
-            qsort(sorted, (size_t)n, sizeof *sorted, compare_f64);
+            qsort(sorted, (size_t)n, sizeof *sorted, ascending);
             for (int step = 0; step <= 10; step++) {
                 const int k = (n - 1) * step / 10;
                 memcpy(b, a, (size_t)n * sizeof *a);
@@ -60,7 +54,7 @@ TEST(sort_agrees_with_sorting)
             fill(a, n, kind);
             for (int i = 0; i < n; i++)
                 f[i] = (float)a[i];
-            qsort(a, (size_t)n, sizeof *a, compare_f64);
+            qsort(a, (size_t)n, sizeof *a, ascending);
             sdm_sort_f32(f, n, spare);
             for (int i = 0; i < n; i++)
                 assert_true((double)f[i] == a[i]);

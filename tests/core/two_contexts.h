@@ -2,31 +2,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/core.h"
+#include "tests/case.h"
 
 static SdmContext *ctx, *ctx3; /* of one and of three threads */
 
-static inline SdmContext *open_context(int threads)
+FIXTURE(setup)
 {
-    SdmOptions opt;
-    SdmContext *c = NULL;
-    sdm_options_default(&opt);
-    opt.threads = threads;
-    (void)sdm_open(&c, &opt);
-    return c;
+    ctx = threaded_context(1);
+    ctx3 = threaded_context(3);
+    return 0;
 }
 
-static inline int setup(void **state)
+FIXTURE(teardown)
 {
-    (void)state;
-    ctx = open_context(1);
-    ctx3 = open_context(3);
-    return !ctx || !ctx3;
-}
-
-static inline int teardown(void **state)
-{
-    (void)state;
     sdm_close(&ctx);
     sdm_close(&ctx3);
     return 0;

@@ -156,19 +156,15 @@ def fetching(bench, web):
                 "broke off after" in done.stderr, done.stderr[-600:])
     bench.refuse("breaks off for good", 1, [f"{ending}/scene.hdf", "breaks off after", "of 1438188 bytes"], f"{ending}/scene.hdf", "-o", "o.tif")
     bench.refuse("a login", 1, [f"{login}/scene.hdf", "asks for a login", ".netrc", "GDAL_HTTP_HEADER_FILE"], f"{login}/scene.hdf", "-o", "o.tif")
-    with open("header.txt", "w", encoding="utf-8") as file:
-        file.write("Authorization: Bearer right\n")
-    with open(".netrc", "w", encoding="utf-8") as file:
-        file.write("machine 127.0.0.1 login me password right\n")
+    base.put("header.txt", "Authorization: Bearer right\n")
+    base.put(".netrc", "machine 127.0.0.1 login me password right\n")
     for words, variables in ((["--config", "GDAL_HTTP_HEADER_FILE=header.txt"], {}), ([], {"HOME": os.getcwd()})):
         done = bench.call("run", "-q", "--overwrite", f"{login}/scene.hdf", "-o", "login.tif", *words, env=os.environ | variables)
         bench.check(f"a login by {words or variables}", done.returncode == 0 and base.content("login.tif") == base.content("disk.tif"), done.stderr)
     bench.refuse("a page", 1, [f"{page}/scene.hdf", "web page"], f"{page}/scene.hdf", "-o", "o.tif")
-    with open("scene.hdf", "rb") as scene, open("short.hdf", "wb") as file:
-        file.write(scene.read(100000))
+    base.put("short.hdf", base.content("scene.hdf")[:100000])
     bench.refuse("cut short there", 1, [f"{web}/short.hdf: an HDF4 file"], f"{web}/short.hdf", "-o", "o.tif")
-    with open("list.txt", "w", encoding="utf-8") as file:
-        file.write(f"{web}/scene.hdf\n")
+    base.put("list.txt", f"{web}/scene.hdf\n")
     bench.make("plan", "-q", "--list", "list.txt", "-o", "far")
     bench.make("tile", "-q", "far", "0")
     bench.make("merge", "-q", "far")

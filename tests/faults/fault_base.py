@@ -231,7 +231,7 @@ def need_exact_opencl(bench):
 
 def put(path, data):
     with open(path, "wb") as file:
-        file.write(data)
+        file.write(data.encode() if isinstance(data, str) else data)
 
 
 def change(path, kind):

@@ -67,8 +67,7 @@ def told_in(done):
 def every_call(bench):
     """Each call that the program makes fails, from the first time on, and when all else is well the 12th launch does: the card is
     lost at last, whatever else its driver refuses.  By itself the run ends well; --device cuda says a sentence."""
-    with open(os.path.join(bench.source, "gpu", "cuda_api.h"), encoding="ascii") as f:
-        calls = re.findall(r'F\("(cu\w+)"', f.read())
+    calls = re.findall(r'F\("(cu\w+)"', base.content(os.path.join(bench.source, "gpu", "cuda_api.h")).decode())
     bench.check("calls", len(calls) > 30, str(calls))
     want = base.bytes_of("cpu.tif")
     for call in calls:

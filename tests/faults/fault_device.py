@@ -94,8 +94,8 @@ def tiles(bench):
 
 def every_call(bench):
     """Each call of OpenCL that the program makes fails always: the run ends with the processor's bytes, or at once with a sentence."""
-    with open(os.path.join(bench.source, "gpu", "opencl_api.h"), encoding="ascii") as f:
-        calls = ["cl" + name for name in re.findall(r"F\([\w *]+, (\w+),", f.read())]
+    declared = base.content(os.path.join(bench.source, "gpu", "opencl_api.h")).decode()
+    calls = ["cl" + name for name in re.findall(r"F\([\w *]+, (\w+),", declared)]
     bench.check("calls", len(calls) > 30, str(calls))
     for call in calls:
         env = os.environ | {"LD_PRELOAD": bench.library, "SDM_FAIL_CALL": call}

@@ -128,8 +128,7 @@ def group(controller, settings):
             continue
         try:
             for name, value in settings[version]:
-                with open(os.path.join(path, name), "w", encoding="utf-8") as file:
-                    file.write(value)
+                base.put(os.path.join(path, name), value)
             return path
         except OSError:
             os.rmdir(path)

@@ -239,8 +239,7 @@ def merged_elsewhere(bench):
 def other_plan(bench):
     """What the old plan left behind says nothing of the new one."""
     units = plan(bench)
-    with open(base.unit("o", 1, "err"), "w", encoding="utf-8") as file:
-        file.write("an old failure")
+    base.put(base.unit("o", 1, "err"), "an old failure")
     base.put(base.unit("o", units, "sdm"), b"of an older plan still")
     bench.make("plan", "-q", "pair/left.tif", "pair/right.tif", "-o", "o", *TILE, "--cost", "census", "--overwrite")
     state = state_of(bench, "o")
@@ -288,9 +287,9 @@ def unseen(folder, name, size, side):
         rpc[f"{axis}_SCALE"] = repr(float(rpc[f"{axis}_SCALE"]) * factor)
     items = "".join(f'<MDI key="{key}">{value}</MDI>' for key, value in rpc.items())
     width, height = (int(n * factor) for n in found["size"])
-    with open(f"{folder}/{name}_{size}.vrt", "w", encoding="utf-8") as file:
-        file.write(f'<VRTDataset rasterXSize="{width}" rasterYSize="{height}"><Metadata domain="RPC">{items}</Metadata>'
-                   '<VRTRasterBand dataType="UInt16" band="1"/></VRTDataset>')
+    base.put(f"{folder}/{name}_{size}.vrt",
+             f'<VRTDataset rasterXSize="{width}" rasterYSize="{height}"><Metadata domain="RPC">{items}</Metadata>'
+             '<VRTRasterBand dataType="UInt16" band="1"/></VRTDataset>')
     return f"{folder}/{name}_{size}.vrt"
 
 

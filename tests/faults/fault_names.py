@@ -45,10 +45,7 @@ def outputs(bench):
         bench.check(f"output {name!r}", done.returncode == 0 and len(made) == len(base.COMPANIONS),
                     f"exit code {done.returncode}, made {made}: {done.stderr!r}")
         try:
-            with open(name + b".json", "rb") as file:
-                report = json.loads(file.read().decode("utf-8"))
-            with open(name + b".html", "rb") as file:
-                page = file.read().decode("utf-8")
+            report, page = json.loads(base.content(name + b".json")), base.content(name + b".html").decode("utf-8")
             bench.check(f"report {name!r}", report["program"] == "stereodem" and "<title>" in page)
         except (OSError, ValueError) as why:
             bench.fault(f"report {name!r}", why)

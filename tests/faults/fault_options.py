@@ -59,8 +59,7 @@ def other_files(bench):
     place = ["-a_srs", "EPSG:4326", "-a_ullr", "4", "46", "6", "43"]
     for name, words in (("whole.tif", place), ("centre.tif", ["-a_srs", "EPSG:4978", *place[2:]])):
         subprocess.run(["gdal_translate", "-q", *words, "all.tif", name], check=True)
-    with open("whole.tif", "rb") as whole:
-        base.put("cut.tif", whole.read()[:40000])
+    base.put("cut.tif", base.content("whole.tif")[:40000])
     bench.refuse("--dem cut short", 1, ["--dem cut.tif", "cut short or damaged"], "scene", "-o", "o.tif", "--dem", "cut.tif")
     bench.refuse("--dem in a geocentric CRS", 1, ["--dem centre.tif", "neither projected nor geographic"], "scene", "-o", "o.tif",
                  "--dem", "centre.tif")

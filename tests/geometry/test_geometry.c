@@ -258,7 +258,7 @@ static void read_cases(Cases *c, const char *path)
 TEST(every_file)
 {
     glob_t files;
-    Cases c = {.ctx = open_context(NULL)};
+    Cases c = {.ctx = default_context()};
     assert_int_equal(glob(SDM_SOURCE_DIR "/tests/geometry/*.txt", 0, NULL, &files), 0);
     for (size_t i = 0; i < files.gl_pathc; i++)
         read_cases(&c, files.gl_pathv[i]);
@@ -281,8 +281,7 @@ TEST(faults_are_seen)
                                       "scene parallel EPSG:32631 0.6 1 2"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         char line[128];
-        Cases c = {
-            .ctx = open_context(NULL), .file = "(expected)", .tolerance_m = 0.01, .tolerance_px = 0.01};
+        Cases c = {.ctx = default_context(), .file = "(expected)", .tolerance_m = 0.01, .tolerance_px = 0.01};
         strcpy(line, "scene parallel EPSG:32631 0.6 499995 10 0 5000005 0 -10");
         take_line(&c, line);
         strcpy(line, "locate 0 0 0 -> 3 45.153477183");

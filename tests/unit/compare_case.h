@@ -30,18 +30,21 @@ static inline void text_of(const SdmCompareResult *r, char *out, size_t size)
     snprintf(out, size, "%s", text.data);
 }
 
-static inline void set_srs(GDALDatasetH set, const Raster *r)
+/* From one CRS to another, x before y. */
+static inline OGRCoordinateTransformationH change_of(int from_epsg, int to_epsg)
 {
-    char text[64];
-    OGRSpatialReferenceH const srs = OSRNewSpatialReference(NULL);
-    if (r->vertical_epsg)
-        snprintf(text, sizeof text, "EPSG:%d+%d", r->epsg, r->vertical_epsg);
-    else
-        snprintf(text, sizeof text, "EPSG:%d", r->epsg);
-    assert_int_equal(OSRSetFromUserInput(srs, text), OGRERR_NONE);
-    OSRSetAxisMappingStrategy(srs, OAMS_TRADITIONAL_GIS_ORDER);
-    assert_int_equal(GDALSetSpatialRef(set, srs), CE_None);
-    OSRDestroySpatialReference(srs);
+    const int epsg[2] = {from_epsg, to_epsg};
+    OGRSpatialReferenceH srs[2];
+    for (int k = 0; k < 2; k++) {
+        srs[k] = OSRNewSpatialReference(NULL);
+        assert_int_equal(OSRImportFromEPSG(srs[k], epsg[k]), OGRERR_NONE);
+        OSRSetAxisMappingStrategy(srs[k], OAMS_TRADITIONAL_GIS_ORDER);
+    }
+    OGRCoordinateTransformationH const change = OCTNewCoordinateTransformation(srs[0], srs[1]);
+    assert_non_null(change);
+    OSRDestroySpatialReference(srs[0]);
+    OSRDestroySpatialReference(srs[1]);
+    return change;
 }
 
 static inline void write_raster(const char *path, const Raster *r)
@@ -54,8 +57,10 @@ static inline void write_raster(const char *path, const Raster *r)
         GDALCreate(GDALGetDriverByName("GTiff"), path, r->cols, r->rows, bands, GDT_Float32, NULL);
     assert_non_null(set);
     GDALSetGeoTransform(set, transform);
+    char crs[64];
+    snprintf(crs, sizeof crs, r->vertical_epsg ? "EPSG:%d+%d" : "EPSG:%d", r->epsg, r->vertical_epsg);
     if (r->epsg)
-        set_srs(set, r);
+        assert_int_equal(GDALSetProjection(set, crs), CE_None);
     if (r->datum)
         GDALSetMetadataItem(set, "VERTICAL_DATUM", r->datum, NULL);
     const size_t n = (size_t)r->cols * (size_t)r->rows;
@@ -92,9 +97,8 @@ static inline void write_flat(const char *path, const float values[12], const ch
 static inline SdmStatus run_with(const char *reference, const SdmCompareOptions *opt, SdmCompareResult *out,
                                  char *error, size_t size)
 {
-    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = NULL;
     const SdmCompareOptions none = {.model = NULL};
-    assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
+    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = default_context();
     const SdmStatus st = sdm_compare_dems(ctx, DEM, reference, opt ? opt : &none, out);
     if (error)
         snprintf(error, size, "%s", sdm_error(ctx));

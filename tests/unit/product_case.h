@@ -3,14 +3,11 @@
 #pragma once
 
 #include "product/scene_report.h"
-#include "tests/case.h"
+#include "tests/folder.h"
 
-#include <dirent.h>
 #include <gdal.h>
 
 enum { COLS = 1300, ROWS = 1100, BLOCK = 417 };
-
-static char folder[64];
 
 /* ---- the pattern ---- */
 
@@ -112,18 +109,15 @@ static inline SdmStatus produce(SdmContext *ctx, const Case *k, const SdmSceneRe
 
 static inline SdmStatus run_with(const Case *k, const SdmSceneReport *report, char *why)
 {
-    char path[256];
     SdmOptions opt;
-    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = NULL;
     sdm_options_default(&opt);
-    snprintf(path, sizeof path, "%s/%s", folder, k->name);
-    opt.output = path;
+    opt.output = in_folder(k->name);
     opt.t_srs = k->t_srs;
     opt.vertical = k->vertical;
     opt.threads = k->threads ? k->threads : 2;
     opt.overwrite = k->overwrite;
     opt.memory_bytes = k->memory_bytes ? k->memory_bytes : opt.memory_bytes;
-    assert_int_equal(sdm_open(&ctx, &opt), SDM_OK);
+    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = context_of(&opt);
     const SdmStatus st = produce(ctx, k, report);
     if (why)
         snprintf(why, 1024, "%s", sdm_error(ctx));
@@ -140,67 +134,13 @@ static inline SdmStatus run_case(const Case *k, char *why)
 
 static inline GDALDatasetH reopen(const char *name)
 {
-    char path[256];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    GDALDatasetH ds = GDALOpen(path, GA_ReadOnly);
+    GDALDatasetH ds = GDALOpen(in_folder(name), GA_ReadOnly);
     assert_non_null(ds);
     return ds;
 }
 
-static inline char *read_all(const char *name, size_t *size)
-{
-    char path[256];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    FILE *const f = fopen(path, "rb");
-    assert_non_null(f);
-    fseek(f, 0, SEEK_END);
-    *size = (size_t)ftell(f);
-    rewind(f);
-    char *const data = malloc(*size + 1);
-    assert_int_equal(fread(data, 1, *size, f), *size);
-    data[*size] = '\0';
-    fclose(f);
-    return data;
-}
-
-/* Files whose name starts with one text and contains another. */
-static inline int count_parts(const char *start, const char *part)
-{
-    int n = 0;
-    DIR *const d = opendir(folder);
-    for (const struct dirent *e = readdir(d); e; e = readdir(d))
-        n += e->d_name[0] != '.' && !strncmp(e->d_name, start, strlen(start)) && strstr(e->d_name, part);
-    closedir(d);
-    return n;
-}
-
-static inline int count_files(const char *start)
-{
-    return count_parts(start, "");
-}
-
-static inline void empty_folder(void)
-{
-    char path[512];
-    DIR *const d = opendir(folder);
-    for (const struct dirent *e = readdir(d); e; e = readdir(d)) {
-        snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
-        unlink(path);
-    }
-    closedir(d);
-}
-
 FIXTURE(set_up)
 {
-    strcpy(folder, "/tmp/stereodem_product_XXXXXX");
     GDALAllRegister();
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-FIXTURE(tear_down)
-{
-    if (getenv("KEEP"))
-        return 0;
-    empty_folder();
-    return rmdir(folder);
+    return make_folder(state);
 }

@@ -24,13 +24,6 @@ static inline bool have(const char *path)
         }                                                                                                    \
     } while (0)
 
-static inline SdmContext *open_context(SdmOptions *opt)
-{
-    SdmContext *ctx = NULL;
-    assert_int_equal(sdm_open(&ctx, opt), SDM_OK);
-    return ctx;
-}
-
 /* A folder of its own for the test program. */
 static inline const char *scratch(void)
 {

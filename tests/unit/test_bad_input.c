@@ -6,7 +6,7 @@
 static void refuse(SdmOptions *opt, const char *a, const char *b, SdmStatus want, const char *word,
                    const char *other)
 {
-    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = open_context(opt);
+    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = context_of(opt);
     SdmScene *scene = NULL;
     const SdmStatus st = sdm_scene_open(ctx, sdm_options(ctx), a, b, &scene);
     assert_null(scene);
@@ -62,7 +62,7 @@ TEST(folder_damaged)
     refuse(NULL, folder, NULL, SDM_ERR_INPUT, "3N.RadiometricCorrTable.txt: 1000 lines", "820 columns");
     folder = own_folder();
     unlink(scene_file("3N.Latitude.txt")); /* velocity is there, so it goes without */
-    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = open_context(NULL);
+    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = default_context();
     SDM_CLOSED_BY(sdm_scene_close) SdmScene *scene = NULL;
     assert_int_equal(sdm_scene_open(ctx, sdm_options(ctx), folder, NULL, &scene), SDM_OK);
 }
@@ -299,7 +299,7 @@ TEST(allocation_fails)
     const char *const left[2] = {path_a, have(FOLDER) ? FOLDER : NULL}, *const right[2] = {path_b, NULL};
     for (int k = 0; k < 2 && left[k]; ++k)
         for (int64_t n = 1;; ++n) {
-            SdmContext *ctx = open_context(NULL);
+            SdmContext *ctx = default_context();
             SdmScene *scene = NULL;
             sdm_alloc_fail_at(n);
             const SdmStatus st = sdm_scene_open(ctx, sdm_options(ctx), left[k], right[k], &scene);

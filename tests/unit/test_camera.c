@@ -80,7 +80,7 @@ static double distance_m(const double a[3], const double b[3])
 
 /* Over the whole image, a fifth beyond, nadir and back: against the plain way, and there and back.
  * Places: the Alps, the antimeridian, 82 N (turning point of the orbit), 50 S. */
-TEST_IN(made_orbit, open_context(NULL))
+TEST_CTX(made_orbit)
 {
     static const double place[][2] = {{5, 135}, {180, 0.2}, {-40, 90}, {100, 230}};
     for (int c = 0; c < 8; ++c) {
@@ -116,7 +116,7 @@ TEST_IN(made_orbit, open_context(NULL))
 
 /* Sight vectors of text deliveries are rounded to 1e-6, 0.7 m on the ground.  The camera keeps less of that than a curve
  * of fixed degree, and exact ones stay exact. */
-TEST_IN(rounded_sights, open_context(NULL))
+TEST_CTX(rounded_sights)
 {
     enum { SCENES = 12 };
     double squares = 0.0;
@@ -144,7 +144,7 @@ TEST_IN(rounded_sights, open_context(NULL))
 }
 
 /* Inertial and Earth-fixed velocities must give one camera, and so must none at all. */
-TEST_IN(velocity_kinds, open_context(NULL))
+TEST_CTX(velocity_kinds)
 {
     Made m = {.first_row = -232, .dt_s = 2.199e-3, .back = 0.523, .lon_deg = 5, .phase_deg = 135};
     SdmAsterArrays in = make(&m);
@@ -177,8 +177,8 @@ TEST_IN(velocity_kinds, open_context(NULL))
     }
     geocentric[0] += 0.01;
     SdmCamera *none = NULL;
-    assert_int_equal(sdm_camera_open_aster(ctx, "off", &in, &none), SDM_ERR_INPUT);
-    assert_non_null(strstr(sdm_error(ctx), "latitude and longitude lie up to"));
+    assert_refused(ctx, sdm_camera_open_aster(ctx, "off", &in, &none), SDM_ERR_INPUT,
+                   "latitude and longitude lie up to");
     in.geocentric_deg = NULL;
     assert_int_equal(sdm_camera_open_aster(ctx, "bare", &in, &none), SDM_ERR_INPUT);
     for (int k = 0; k < 3; ++k)
@@ -186,7 +186,7 @@ TEST_IN(velocity_kinds, open_context(NULL))
 }
 
 /* Noise of single rows must not reach the camera: 0.3 m and 0.05 m/s are worth 4 m in one row. */
-TEST_IN(noise_is_averaged, open_context(NULL))
+TEST_CTX(noise_is_averaged)
 {
     Made m = {.first_row = -39, .dt_s = 2.199e-3, .back = 0.523, .lon_deg = 5, .phase_deg = 135};
     SdmAsterArrays in = make(&m);
@@ -208,7 +208,7 @@ TEST_IN(noise_is_averaged, open_context(NULL))
 }
 
 /* Points that the camera cannot see give NaN, never a number. */
-TEST_IN(nowhere, open_context(NULL))
+TEST_CTX(nowhere)
 {
     Made m = {.first_row = -232, .dt_s = 2.199e-3, .lon_deg = 5, .phase_deg = 135};
     SdmAsterArrays in = make(&m);
@@ -233,7 +233,7 @@ TEST_IN(nowhere, open_context(NULL))
 }
 
 /* One number wrong in the tables: SDM_ERR_INPUT and a sentence with the word. */
-TEST_IN(damaged_tables, open_context(NULL))
+TEST_CTX(damaged_tables)
 {
     const struct {
         int table; /* 0 position, 1 velocity, 2 sight, 3 lattice */
@@ -267,13 +267,7 @@ TEST_IN(damaged_tables, open_context(NULL))
 
 /* ---- the real scene ---- */
 
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-TEST_IN(rainier, open_context(NULL))
+TEST_CTX(rainier)
 {
     NEED(RAINIER "ties_3N_3B.csv");
     enum { MOST = 2000 };

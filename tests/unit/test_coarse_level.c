@@ -18,7 +18,6 @@ static void compute(const SynScene *scene, const char *cost, const char *optimiz
                     Result *out)
 {
     SdmOptions opt;
-    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = NULL;
     SdmMatchSettings set;
     SdmSurface from;
     const SdmPointing pointing = {.dir = {0.0, 1.0}, .scale = {1.0, 1.0}, .terms = 1};
@@ -26,7 +25,7 @@ static void compute(const SynScene *scene, const char *cost, const char *optimiz
     sdm_options_default(&opt);
     opt.optimizer = optimizer;
     opt.threads = 2;
-    assert_int_equal(sdm_open(&ctx, &opt), SDM_OK);
+    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = context_of(&opt);
     ctx->options.memory_bytes = memory; /* less than an option may be */
     assert_int_equal(sdm_match_settings(ctx, &opt, cost, "auto", 8.0f, &set), SDM_OK);
     assert_int_equal(sdm_syn_surface(ctx, scene, &above, 0.4, &from), SDM_OK);
@@ -96,9 +95,10 @@ static void strips(const char *cost, const char *optimizer, bool smaller)
     const size_t cut_small = 2;
 #endif
     SDM_CLOSED_BY(sdm_close) SdmContext *ctx = default_context();
-    SDM_CLOSED_BY(sdm_syn_close) SynScene scene = {0};
+    SDM_CLOSED_BY(sdm_syn_close)
+    SynScene scene = {.width = W, .height = H, .slope = 0.6, .wave_px = 150.0, .seed = 42};
     Result whole, cut;
-    assert_int_equal(sdm_syn_open(ctx, W, H, 0.6, 150.0, 42, &scene), SDM_OK);
+    assert_int_equal(sdm_syn_open(ctx, &scene), SDM_OK);
     /* a dark band without texture, so that rejection, retry and filling have work across the cuts */
     SdmLevelImage *const im = &scene.left_pyramid.level[LEVEL];
     for (int64_t y = im->h / 3; y < im->h / 3 + 60; y++)

@@ -161,11 +161,7 @@ TEST(known_shift_is_recovered)
         binned += r.slope[k].aligned.count;
     assert_int_equal(binned, r.aligned.count);
     assert_true(r.slope[1].aligned.count > 0);
-    SdmOptions options;
-    SdmContext *ctx = NULL;
-    sdm_options_default(&options);
-    options.threads = 1;
-    assert_int_equal(sdm_open(&ctx, &options), SDM_OK);
+    SdmContext *ctx = threaded_context(1);
     assert_int_equal(sdm_compare_dems(ctx, DEM, REF, &(SdmCompareOptions){0}, &one), SDM_OK);
     sdm_close(&ctx);
     assert_memory_equal(one.move.move_m, r.move.move_m, sizeof r.move.move_m);
@@ -185,12 +181,7 @@ static bool on_glacier(int i)
 static void write_outlines(const char *path)
 {
     char ring[2][512] = {"", ""}, text[4096];
-    OGRSpatialReferenceH const utm = OSRNewSpatialReference(NULL), degrees = OSRNewSpatialReference(NULL);
-    assert_int_equal(OSRImportFromEPSG(utm, 32631), OGRERR_NONE);
-    assert_int_equal(OSRImportFromEPSG(degrees, 4326), OGRERR_NONE);
-    OSRSetAxisMappingStrategy(utm, OAMS_TRADITIONAL_GIS_ORDER);
-    OSRSetAxisMappingStrategy(degrees, OAMS_TRADITIONAL_GIS_ORDER);
-    OGRCoordinateTransformationH const to = OCTNewCoordinateTransformation(utm, degrees);
+    OGRCoordinateTransformationH const to = change_of(32631, 4326);
     for (int k = 0; k < 10; k++) {
         const bool right = k % 5 == 1 || k % 5 == 2, low = k % 5 == 2 || k % 5 == 3;
         double x = 600000 + 30 * (k < 5   ? (right ? 140 : 20)
@@ -214,8 +205,6 @@ static void write_outlines(const char *path)
     VSIFWriteL(text, 1, strlen(text), f);
     VSIFCloseL(f);
     OCTDestroyCoordinateTransformation(to);
-    OSRDestroySpatialReference(utm);
-    OSRDestroySpatialReference(degrees);
 }
 
 /* A glacier on 63 % of the cells has thinned by 20 m: with its outlines the shift is that without thinning,
@@ -330,12 +319,7 @@ TEST(geographic_reference_keeps_its_place)
     FREED float *const v = malloc((size_t)COLS * ROWS * sizeof *v), *const ref = malloc(REF_COLS * REF_ROWS *
                                                                                         sizeof *ref);
     Raster r = {.cols = COLS, .rows = ROWS, .epsg = 32631, .x0 = 600000, .y0 = 4900000, .values = v};
-    OGRSpatialReferenceH const srs[2] = {OSRNewSpatialReference(NULL), OSRNewSpatialReference(NULL)};
-    for (int k = 0; k < 2; k++) {
-        assert_int_equal(OSRImportFromEPSG(srs[k], k ? 32631 : 4326), OGRERR_NONE);
-        OSRSetAxisMappingStrategy(srs[k], OAMS_TRADITIONAL_GIS_ORDER);
-    }
-    OGRCoordinateTransformationH const way = OCTNewCoordinateTransformation(srs[0], srs[1]);
+    OGRCoordinateTransformationH const way = change_of(4326, 32631);
     for (int j = 0; j < ROWS; j++)
         for (int i = 0; i < COLS; i++)
             v[j * COLS + i] = (float)terrain(30.0 * (i + 0.5), -30.0 * (j + 0.5));
@@ -360,8 +344,6 @@ TEST(geographic_reference_keeps_its_place)
     assert_near(out.move.move_m[1], 0.0, 0.05);
     assert_near(out.move.move_m[2], 0.0, 0.05);
     OCTDestroyCoordinateTransformation(way);
-    OSRDestroySpatialReference(srs[0]);
-    OSRDestroySpatialReference(srs[1]);
 }
 
 RUN_TESTS(NULL, NULL)

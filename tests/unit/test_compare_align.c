@@ -1,13 +1,14 @@
 /* What compare takes out of a DEM and writes: shift and tilt; aligned DEM and difference. */
 // SPDX-License-Identifier: Apache-2.0
 #include "compare_case.h"
+#include "tests/folder.h"
 
 #include <cJSON.h>
 #include <sys/stat.h>
 
 enum { COLS = 220, ROWS = 420 };
 static const double SHIFT_M[3] = {12.3, -7.7, 4.4}, CELL_M = 30.0;
-static char folder[] = "/tmp/compare_alignXXXXXX", aligned[64], difference[64];
+static char aligned[64], difference[64];
 
 /* What is put into a DEM besides the shift. */
 typedef struct Errors {
@@ -139,12 +140,11 @@ TEST(aligned_again)
 {
     const Errors e = {.noise_m = 1.0, .holes = true};
     SdmCompareResult first, second;
-    SdmContext *ctx = NULL;
     make(&e);
     const SdmCompareOptions opt = {.aligned = aligned, .difference = difference, .overwrite = true},
                             plain = {.model = NULL};
     assert_int_equal(run(&opt, &first, NULL, 0), SDM_OK);
-    assert_int_equal(sdm_open(&ctx, NULL), SDM_OK);
+    SdmContext *ctx = default_context();
     assert_int_equal(sdm_compare_dems(ctx, aligned, REF, &plain, &second), SDM_OK);
     sdm_close(&ctx);
     for (int k = 0; k < 3; k++)
@@ -240,11 +240,9 @@ TEST(figures_by_height_and_distance)
 
 TEST(wrong_input_is_named)
 {
-    char input[96], other[96];
+    const char *const input = in_folder("input.tif"), *const other = in_folder("input_link.tif");
     const Errors e = {.noise_m = 0.0};
     make(&e);
-    snprintf(input, sizeof input, "%s/input.tif", folder);
-    snprintf(other, sizeof other, "%s/input_link.tif", folder);
     write_terrain(input, 0.0, 0.0, 0.0, false);
     assert_int_equal(link(input, other), 0);
     refused(&(SdmCompareOptions){.mask = input, .aligned = other, .overwrite = true}, SDM_ERR_USAGE,
@@ -253,48 +251,27 @@ TEST(wrong_input_is_named)
     refused(&(SdmCompareOptions){.aligned = folder}, SDM_ERR_USAGE, "ends in .tif");
     refused(&(SdmCompareOptions){.aligned = aligned, .difference = aligned, .overwrite = true}, SDM_ERR_USAGE,
             "both name");
-    char once[96], again[96]; /* one file, not there yet */
-    snprintf(once, sizeof once, "%s/new.tif", folder);
-    snprintf(again, sizeof again, "%s/./new.tif", folder);
-    refused(&(SdmCompareOptions){.aligned = once, .difference = again}, SDM_ERR_USAGE, "both name");
+    refused(&(SdmCompareOptions){.aligned = in_folder("new.tif"), /* one file, not there yet */
+                                 .difference = in_folder("./new.tif")},
+            SDM_ERR_USAGE, "both name");
     refused(&(SdmCompareOptions){.difference = "/no/such/folder/d.tif"}, SDM_ERR_IO, "make it first");
     unlink(input);
     unlink(other);
 }
 
-static void empty_folder(void)
-{
-    static const char *const name[] = {"aligned.tif", "aligned.qml", "difference.tif", "difference.qml",
-                                       "page.html"};
-    char path[80];
-    for (int i = 0; i < 5; i++) {
-        snprintf(path, sizeof path, "%s/%s", folder, name[i]);
-        unlink(path);
-    }
-}
-
-static int files_in(const char *path)
-{
-    char **names = CPLReadDir(path);
-    int n = 0;
-    for (char **name = names; name && *name; name++)
-        n += (*name)[0] != '.';
-    CSLDestroy(names);
-    return n;
-}
-
 TEST(every_allocation_may_fail)
 {
     const Errors e = {.tilt = {0.9e-3, -0.6e-3}, .noise_m = 1.0};
-    char page[80];
-    const SdmCompareOptions opt = {
-        .model = "tilt", .aligned = aligned, .difference = difference, .output = page, .overwrite = true};
+    const SdmCompareOptions opt = {.model = "tilt",
+                                   .aligned = aligned,
+                                   .difference = difference,
+                                   .output = in_folder("page"),
+                                   .overwrite = true};
     SdmCompareResult r;
     char error[1024];
     SdmStatus st = SDM_ERR_MEMORY;
     make(&e);
     empty_folder();
-    snprintf(page, sizeof page, "%s/page", folder);
     int n = 1;
 #ifdef __SANITIZE_ADDRESS__ /* which take ten times as long */
     enum { STEP = 53 };
@@ -305,11 +282,11 @@ TEST(every_allocation_may_fail)
         sdm_alloc_fail_at(n);
         st = run(&opt, &r, error, sizeof error);
         sdm_alloc_fail_at(0);
-        assert_true(files_in(folder) <= 5);
+        assert_true(count_files("") <= 5);
     }
     assert_int_equal(st, SDM_OK);
     assert_true(n > 40);
-    assert_int_equal(files_in(folder), 5);
+    assert_int_equal(count_files(""), 5);
 }
 
 TEST(threads_make_no_difference)
@@ -319,12 +296,8 @@ TEST(threads_make_no_difference)
     float *cells[2];
     make(&e);
     for (int k = 0; k < 2; k++) {
-        SdmOptions options;
-        SdmContext *ctx = NULL;
         SdmCompareResult r;
-        sdm_options_default(&options);
-        options.threads = k ? 3 : 1;
-        assert_int_equal(sdm_open(&ctx, &options), SDM_OK);
+        SdmContext *ctx = threaded_context(k ? 3 : 1);
         assert_int_equal(sdm_compare_dems(ctx, DEM, REF, &opt, &r), SDM_OK);
         sdm_close(&ctx);
         cells[k] = read_cells(aligned);
@@ -334,21 +307,13 @@ TEST(threads_make_no_difference)
     free(cells[1]);
 }
 
-static int open_folder(void **state)
+FIXTURE(open_folder)
 {
-    (void)state;
     GDALAllRegister();
-    const bool good = mkdtemp(folder) != NULL;
+    const int failed = make_folder(state);
     snprintf(aligned, sizeof aligned, "%s/aligned.tif", folder);
     snprintf(difference, sizeof difference, "%s/difference.tif", folder);
-    return good ? 0 : -1;
-}
-
-static int remove_folder(void **state)
-{
-    (void)state;
-    empty_folder();
-    return rmdir(folder);
+    return failed;
 }
 
 RUN_TESTS(open_folder, remove_folder)

@@ -56,24 +56,10 @@ static void expect_shift(const SdmCompareResult *r)
     assert_true(r->raw.nmad_m > 0.5);
 }
 
-static OGRCoordinateTransformationH to_degrees(void)
-{
-    OGRSpatialReferenceH const utm = OSRNewSpatialReference(NULL), wgs84 = OSRNewSpatialReference(NULL);
-    OSRImportFromEPSG(utm, 32631);
-    OSRImportFromEPSG(wgs84, 4326);
-    OSRSetAxisMappingStrategy(utm, OAMS_TRADITIONAL_GIS_ORDER);
-    OSRSetAxisMappingStrategy(wgs84, OAMS_TRADITIONAL_GIS_ORDER);
-    OGRCoordinateTransformationH const change = OCTNewCoordinateTransformation(utm, wgs84);
-    OSRDestroySpatialReference(utm);
-    OSRDestroySpatialReference(wgs84);
-    assert_non_null(change);
-    return change;
-}
-
 TEST(tables_give_the_shift)
 {
     SdmCompareResult r;
-    OGRCoordinateTransformationH const degrees = to_degrees();
+    OGRCoordinateTransformationH const degrees = change_of(32631, 4326);
     write_terrain(DEM, SHIFT_M[0], SHIFT_M[1], SHIFT_M[2], false);
     write_table(CSV, "x,y,z", "%.3f,%.3f,%.3f\n", NULL);
     assert_int_equal(run_with(CSV, NULL, &r, NULL, 0), SDM_OK);
@@ -97,7 +83,7 @@ TEST(layers_give_the_shift)
     SdmCompareResult r;
     FREED char *const text = malloc(POINTS * 200 + 200);
     int used = snprintf(text, 200, "{\"type\": \"FeatureCollection\", \"features\": [");
-    OGRCoordinateTransformationH const degrees = to_degrees();
+    OGRCoordinateTransformationH const degrees = change_of(32631, 4326);
     for (int k = 0; k < POINTS; k++) {
         double x, y, h;
         point(k, &x, &y, &h);

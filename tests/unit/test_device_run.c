@@ -5,11 +5,11 @@
 #include "gpu/device.h"
 #include "job/job_commands.h"
 #include "simulate/simulate.h"
-#include "tests/case.h"
+#include "tests/folder.h"
 
 #include <gdal.h>
 
-static char folder[256], scene[300], device[32];
+static char scene[300], device[32];
 static char said[16384];
 
 static void keep_log(void *user, SdmLogLevel level, int stage, const char *text)
@@ -22,16 +22,13 @@ static void keep_log(void *user, SdmLogLevel level, int stage, const char *text)
 /* One run; why it failed goes to `why`. */
 static SdmStatus run(const char *name, const char *on, char why[1024])
 {
-    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = NULL;
     SdmOptions opt;
-    char output[300];
-    snprintf(output, sizeof output, "%s/%s", folder, name);
     sdm_options_default(&opt);
-    opt.output = output;
+    opt.output = in_folder(name);
     opt.device = on;
     opt.threads = 2;
     said[0] = '\0';
-    assert_int_equal(sdm_open(&ctx, &opt), SDM_OK);
+    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = context_of(&opt);
     sdm_set_sinks(ctx, keep_log, NULL, NULL);
     SdmDemResult result;
     const SdmStatus st = sdm_run_scene(ctx, scene, NULL, &result);
@@ -40,26 +37,10 @@ static SdmStatus run(const char *name, const char *on, char why[1024])
     return st;
 }
 
-static char *read_file(const char *name, size_t *size)
-{
-    char path[300];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    FILE *const f = fopen(path, "rb");
-    assert_non_null(f);
-    assert_int_equal(fseek(f, 0, SEEK_END), 0);
-    *size = (size_t)ftell(f);
-    rewind(f);
-    char *const text = malloc(*size);
-    assert_non_null(text);
-    assert_int_equal(fread(text, 1, *size, f), *size);
-    fclose(f);
-    return text;
-}
-
 static void same_file(const char *a, const char *b)
 {
     size_t sizes[2];
-    FREED char *const one = read_file(a, &sizes[0]), *const other = read_file(b, &sizes[1]);
+    FREED char *const one = read_all(a, &sizes[0]), *const other = read_all(b, &sizes[1]);
     assert_int_equal(sizes[0], sizes[1]);
     assert_memory_equal(one, other, sizes[0]);
 }
@@ -111,11 +92,10 @@ TEST(little_memory)
 
 TEST(no_such_device)
 {
-    char why[1024], path[300];
+    char why[1024];
     assert_int_equal(run("none.tif", "cuda:99", why), SDM_ERR_UNSUPPORTED);
     assert_non_null(strstr(why, "--device cuda"));
-    snprintf(path, sizeof path, "%s/none.tif.job", folder);
-    assert_int_not_equal(access(path, F_OK), 0);
+    assert_int_not_equal(access(in_folder("none.tif.job"), F_OK), 0);
 }
 
 static bool find_device(void)
@@ -137,8 +117,7 @@ FIXTURE(make_scene)
 {
     SDM_CLOSED_BY(sdm_close) SdmContext *ctx = NULL;
     SdmSimulateOptions q;
-    snprintf(folder, sizeof folder, "/tmp/sdm_device_run_XXXXXX");
-    if (!mkdtemp(folder))
+    if (make_folder(state) != 0)
         return 1;
     snprintf(scene, sizeof scene, "%s/scene", folder);
     sdm_simulate_default(&q);
@@ -154,13 +133,6 @@ FIXTURE(make_scene)
     return st != SDM_OK;
 }
 
-FIXTURE(remove_all)
-{
-    char command[400];
-    snprintf(command, sizeof command, "rm -rf '%s'", folder);
-    return system(command);
-}
-
 int main(void)
 {
     GDALAllRegister();
@@ -168,5 +140,5 @@ int main(void)
         printf("skipped: no device that rounds as the processor does\n");
         return 77;
     }
-    return run_cases(make_scene, remove_all);
+    return run_cases(make_scene, remove_folder);
 }

@@ -130,7 +130,6 @@ TEST(no_memory_no_file)
 /* Bytes that a sequence of `count` pairs takes at a time. */
 static int64_t peak_of(int count)
 {
-    SDM_CLOSED_BY(sdm_close) SdmContext *own = NULL;
     SdmOptions options;
     SdmDisparityOptions opt;
     SdmDisparityResult result;
@@ -143,7 +142,7 @@ static int64_t peak_of(int count)
     opt.first = 1;
     opt.last = count;
     opt.overwrite = true;
-    assert_int_equal(sdm_open(&own, &options), SDM_OK);
+    SDM_CLOSED_BY(sdm_close) SdmContext *own = context_of(&options);
     if (sdm_disparity_run(own, "l_%d.tif", "r_%d.tif", &options, &opt, &result) != SDM_OK)
         fail_msg("%s", sdm_error(own));
     assert_int_equal(result.frames, count);

@@ -20,6 +20,9 @@ static double ground(double lon_deg, double lat_deg)
            100.0 * sin(90.0 * lon_deg * SDM_DEG);
 }
 
+static const SdmHeightSource heights = {
+    .option = "--reference", .path = FILE_NAME, .datum_option = "--reference-vertical", .datum = "ellipsoid"};
+
 static void write_degrees(double west_deg, int cols)
 {
     enum { ROWS = 100 };
@@ -28,16 +31,13 @@ static void write_degrees(double west_deg, int cols)
     GDALAllRegister();
     GDALDatasetH const ds =
         GDALCreate(GDALGetDriverByName("GTiff"), FILE_NAME, cols, ROWS, 1, GDT_Float32, NULL);
-    OGRSpatialReferenceH const srs = OSRNewSpatialReference(NULL);
-    assert_int_equal(OSRImportFromEPSG(srs, 4326), OGRERR_NONE);
-    assert_int_equal(GDALSetSpatialRef(ds, srs), CE_None);
+    assert_int_equal(GDALSetProjection(ds, "EPSG:4326"), CE_None);
     assert_int_equal(GDALSetGeoTransform(ds, transform), CE_None);
     for (int i = 0; i < cols * ROWS; i++)
         v[i] = (float)ground(west_deg + (i % cols + 0.5) * CELL_DEG, NORTH_DEG - (i / cols + 0.5) * CELL_DEG);
     assert_int_equal(
         GDALRasterIO(GDALGetRasterBand(ds, 1), GF_Write, 0, 0, cols, ROWS, v, cols, ROWS, GDT_Float32, 0, 0),
         CE_None);
-    OSRDestroySpatialReference(srs);
     GDALClose(ds);
 }
 
@@ -47,25 +47,20 @@ static void check_cells(double west_deg, int raster_cols, double lon_deg, double
     enum { COLS = 90, ROWS = 60 };
     static float height_m[COLS * ROWS];
     SdmOptions opt;
-    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = NULL;
     SdmGrid grid;
     SDM_CLOSED_BY(sdm_height_raster_close) SdmHeightRaster *raster = NULL;
     SDM_CLOSED_BY(sdm_heights_on_grid_close) SdmHeightsOnGrid on = {0};
     double x = lon_deg, y = -17.0;
     sdm_options_default(&opt);
     opt.tr = tr;
-    assert_int_equal(sdm_open(&ctx, &opt), SDM_OK);
+    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = context_of(&opt);
     assert_int_equal(sdm_grid_choose(ctx, &opt, lon_deg, y, 0.5 * tr, &grid), SDM_OK);
     SDM_CLOSED_BY(sdm_projector_close) SdmProjector *projector = NULL;
     assert_int_equal(sdm_projector_open(ctx, grid.wkt, &projector), SDM_OK);
     sdm_projector_forward(projector, 1, &x, &y);
     grid.x0 = x - 0.5 * COLS * tr, grid.y0 = y + 0.5 * ROWS * tr, grid.cols = COLS, grid.rows = ROWS;
     write_degrees(west_deg, raster_cols);
-    const SdmHeightSource source = {.option = "--reference",
-                                    .path = FILE_NAME,
-                                    .datum_option = "--reference-vertical",
-                                    .datum = "ellipsoid"};
-    assert_int_equal(sdm_height_raster_open(ctx, &source, &raster), SDM_OK);
+    assert_int_equal(sdm_height_raster_open(ctx, &heights, &raster), SDM_OK);
     assert_int_equal(sdm_heights_on_grid_open(ctx, raster, &grid, lon_deg, -17.0, &on), SDM_OK);
     assert_int_equal(sdm_heights_on_grid(ctx, &on, (int64_t[]){0, 0, COLS, ROWS}, NULL, height_m), SDM_OK);
     for (int i = 0; i < COLS * ROWS; i++) {
@@ -133,9 +128,7 @@ static void write_hill(const Storage *k, const char *unit)
     GDALDatasetH const ds =
         GDALCreate(GDALGetDriverByName("GTiff"), FILE_NAME, SIDE, SIDE, 1, GDT_Float32, NULL);
     GDALRasterBandH const band = GDALGetRasterBand(ds, 1);
-    OGRSpatialReferenceH const srs = OSRNewSpatialReference(NULL);
-    assert_int_equal(OSRImportFromEPSG(srs, 32631), OGRERR_NONE);
-    assert_int_equal(GDALSetSpatialRef(ds, srs), CE_None);
+    assert_int_equal(GDALSetProjection(ds, "EPSG:32631"), CE_None);
     if (k->point)
         GDALSetMetadataItem(ds, "AREA_OR_POINT", k->point, NULL);
     assert_int_equal(GDALSetGeoTransform(ds, t), CE_None);
@@ -152,7 +145,6 @@ static void write_hill(const Storage *k, const char *unit)
         GDALSetRasterUnitType(band, unit);
     assert_int_equal(GDALRasterIO(band, GF_Write, 0, 0, SIDE, SIDE, v, SIDE, SIDE, GDT_Float32, 0, 0),
                      CE_None);
-    OSRDestroySpatialReference(srs);
     GDALClose(ds);
 }
 
@@ -160,11 +152,7 @@ static void as_reference(SdmContext *ctx, const SdmGrid *grid, float *out)
 {
     SDM_CLOSED_BY(sdm_height_raster_close) SdmHeightRaster *raster = NULL;
     SDM_CLOSED_BY(sdm_heights_on_grid_close) SdmHeightsOnGrid on = {0};
-    const SdmHeightSource source = {.option = "--reference",
-                                    .path = FILE_NAME,
-                                    .datum_option = "--reference-vertical",
-                                    .datum = "ellipsoid"};
-    assert_int_equal(sdm_height_raster_open(ctx, &source, &raster), SDM_OK);
+    assert_int_equal(sdm_height_raster_open(ctx, &heights, &raster), SDM_OK);
     assert_int_equal(sdm_heights_on_grid_open(ctx, raster, grid, NAN, NAN, &on), SDM_OK);
     assert_int_equal(sdm_heights_on_grid(ctx, &on, (int64_t[]){0, 0, grid->cols, grid->rows}, NULL, out),
                      SDM_OK);
@@ -200,7 +188,6 @@ TEST(one_height_at_one_place)
                                       {"south up", NULL, 1.0, 0.0, 1.0, -1.0, 0.0},
                                       {"turned", NULL, 1.0, 0.0, 1.0, 1.0, 25.0}};
     static float height_m[3][INNER * INNER];
-    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = NULL;
     SdmGrid grid = {.x0 = UTM_X + FIRST * CELL_M + 3.7,
                     .y0 = UTM_Y - FIRST * CELL_M - 2.3,
                     .spacing = CELL_M,
@@ -209,7 +196,7 @@ TEST(one_height_at_one_place)
     SdmOptions opt;
     sdm_options_default(&opt);
     opt.t_srs = "EPSG:32631";
-    assert_int_equal(sdm_open(&ctx, &opt), SDM_OK);
+    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = context_of(&opt);
     SdmGrid named;
     assert_int_equal(sdm_grid_choose(ctx, &opt, 3.0, 42.0, 5.0, &named), SDM_OK);
     memcpy(grid.wkt, named.wkt, sizeof grid.wkt);
@@ -242,8 +229,7 @@ TEST_CTX(feet_are_refused)
     SdmHeightRaster *reader = NULL;
     const SdmHeightSource source = {.option = "--dem", .path = FILE_NAME, .datum_option = "--dem-vertical"};
     write_hill(&(Storage){"feet", NULL, 1.0, 0.0, 1.0, 1.0, 0.0}, "US survey foot");
-    assert_int_equal(sdm_height_raster_open(ctx, &source, &reader), SDM_ERR_INPUT);
-    assert_non_null(strstr(sdm_error(ctx), "give metres"));
+    assert_refused(ctx, sdm_height_raster_open(ctx, &source, &reader), SDM_ERR_INPUT, "give metres");
     assert_int_equal(sdm_input_raster_open(ctx, FILE_NAME, "DEM", &raster), SDM_ERR_INPUT);
 }
 

@@ -66,21 +66,16 @@ static void check(SdmContext *ctx, const char *optimizer, const char *level)
 
 TEST(rows_come_in_order)
 {
-    SdmContext *ctx = NULL;
-    SdmOptions options;
     unsigned seed = 1;
     for (int i = 0; i < HEIGHT * WIDTH; i++)
         left[i] = (uint8_t)((seed = seed * 1664525u + 1013904223u) >> 24);
     for (int i = 0; i < HEIGHT * WIDTH - 3; i++)
         right[i] = left[i + 3];
     for (int threads = 1; threads < 5; threads++) {
-        sdm_options_default(&options);
-        options.threads = threads;
-        assert_int_equal(sdm_open(&ctx, &options), SDM_OK);
+        SDM_CLOSED_BY(sdm_close) SdmContext *ctx = threaded_context(threads);
         check(ctx, "local", "auto");
         check(ctx, "local", "reference");
         check(ctx, "sgm", "auto");
-        sdm_close(&ctx);
     }
 }
 

@@ -5,7 +5,7 @@
 
 static const char *const UTM31 = "EPSG:32631";
 
-TEST_IN(parallel, open_context(NULL))
+TEST_CTX(parallel)
 {
     SdmParallel in = {.wkt = UTM31, .geotransform = {499995, 10, 0, 5000005, 0, -10}, .shift = 0.6};
     SdmCamera *cam = NULL;
@@ -33,7 +33,7 @@ TEST_IN(parallel, open_context(NULL))
 }
 
 /* Threads share a camera. */
-TEST_IN(parallel_threads, open_context(NULL))
+TEST_CTX(parallel_threads)
 {
     SdmParallel in = {.wkt = UTM31, .geotransform = {499995, 10, 0, 5000005, 0, -10}, .shift = 0.6};
     SDM_CLOSED_BY(sdm_camera_close) SdmCamera *cam = NULL;

@@ -147,12 +147,6 @@ static Rounding rounding(const Tie *tie, int n, const uint8_t *side, int which, 
     return got;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Mean |gap| (m) of ties about the median of their own square of cell px: without any model, the least that a
  * correction can leave which is flat over so many pixels, were it fitted to the very ties that judge it. */
 static double about_own_median(const Tie *tie, int n, int cell)
@@ -167,7 +161,7 @@ static double about_own_median(const Tie *tie, int n, int cell)
                 near[m++] = tie[k].correction_px;
         if (m < 2)
             continue;
-        qsort(near, (size_t)m, sizeof *near, by_value);
+        qsort(near, (size_t)m, sizeof *near, ascending);
         sum += fabs(tie[i].correction_px - (near[(m - 1) / 2] + near[m / 2]) / 2.0);
         count++;
     }
@@ -201,7 +195,7 @@ static void fit_half(SdmContext *ctx, const Tie *tie, int n, const uint8_t *side
  * stays at 7.3 m: whole pixels alone leave 6.1 m with cameras free of error, the scatter of points found the
  * rest.  4 m are beyond these ties: no correction by position gets below 4.6 m even of points found exactly.
  */
-TEST_IN(other_half, open_context(NULL))
+TEST_CTX(other_half)
 {
     NEED(RAINIER "ties_3N_3B.csv");
     static Tie tie[MOST];

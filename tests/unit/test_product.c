@@ -293,4 +293,4 @@ TEST(overviews_lie_on_their_raster)
     }
 }
 
-RUN_TESTS(set_up, tear_down)
+RUN_TESTS(set_up, remove_folder)

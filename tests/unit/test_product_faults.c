@@ -12,12 +12,11 @@
 static SdmStatus check(const char *output, bool overwrite, const char *co, const char *input, char *why)
 {
     SdmOptions opt;
-    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = NULL;
     sdm_options_default(&opt);
     opt.output = output;
     opt.overwrite = overwrite;
     opt.co[0] = co;
-    assert_int_equal(sdm_open(&ctx, &opt), SDM_OK);
+    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = context_of(&opt);
     const SdmStatus st = sdm_product_check(ctx, &opt, &input, input ? 1 : 0);
     snprintf(why, 1024, "%s", sdm_error(ctx));
     return st;
@@ -25,8 +24,8 @@ static SdmStatus check(const char *output, bool overwrite, const char *co, const
 
 TEST(refusals)
 {
-    char out[256], in[256], why[1024];
-    snprintf(out, sizeof out, "%s/x.tif", folder);
+    char why[1024];
+    const char *const out = in_folder("x.tif"), *const in = in_folder("x_qa.tif");
     assert_int_equal(check(out, false, NULL, NULL, why), SDM_OK);
     assert_int_equal(check(NULL, false, NULL, NULL, why), SDM_ERR_USAGE);
     assert_int_equal(check("/no/such/folder/x.tif", false, NULL, NULL, why), SDM_ERR_IO);
@@ -34,9 +33,7 @@ TEST(refusals)
     assert_int_equal(check(folder, false, NULL, NULL, why), SDM_ERR_USAGE);
     assert_non_null(strstr(why, "is a folder"));
     assert_int_equal(check("/dev/null", true, NULL, NULL, why), SDM_ERR_USAGE);
-    snprintf(in, sizeof in, "%s/x_qa.tif", folder);
-    FILE *const f = fopen(in, "w");
-    fclose(f);
+    put_bytes("x_qa.tif", "", 0);
     assert_int_equal(check(out, false, NULL, NULL, why), SDM_ERR_USAGE);
     assert_non_null(strstr(why, "--overwrite"));
     assert_int_equal(check(out, true, NULL, NULL, why), SDM_OK);
@@ -54,18 +51,15 @@ TEST(unwritten_cells)
 {
     SdmOptions opt;
     SdmDemResult result;
-    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = NULL;
     SdmGrid g;
     SdmProduct *p;
     SDM_CLOSED_BY(free_block) SdmBlock b = {0};
-    char out[256];
     const SdmSceneReport report = report_of();
     const double bounds[4] = {0, 0, 18000, 18000};
-    snprintf(out, sizeof out, "%s/u.tif", folder);
     sdm_options_default(&opt);
-    opt.output = out;
+    opt.output = in_folder("u.tif");
     opt.memory_bytes = 64 << 20; /* rasters in files */
-    assert_int_equal(sdm_open(&ctx, &opt), SDM_OK);
+    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = context_of(&opt);
     assert_int_equal(sdm_grid_choose(ctx, &opt, 3, 10, 15, &g), SDM_OK);
     assert_int_equal(sdm_grid_cover(ctx, bounds, &g), SDM_OK);
     assert_int_equal(sdm_scene_product_open(ctx, &opt, &g, &report, &p), SDM_OK);
@@ -175,9 +169,8 @@ static void put_parts(const SdmOutputFiles *files)
 TEST(an_output_that_was_lost)
 {
     static SdmOutputFiles own, other;
-    char path[256];
+    const char *const path = in_folder("t.tif");
     SdmLease *lease = NULL;
-    snprintf(path, sizeof path, "%s/t.tif", folder);
     SdmContext *ctx = default_context();
     assert_int_equal(sdm_output_files_name(ctx, path, &own), SDM_OK);
     assert_int_equal(sdm_output_files_name(ctx, path, &other), SDM_OK);
@@ -187,8 +180,8 @@ TEST(an_output_that_was_lost)
     put_parts(&other);
     put(other.marker, "1 12345678\n");
     put(sdm_lease_path(lease), "elsewhere/pid:[1]/b 1 77 0\n");
-    assert_int_equal(sdm_output_files_rename(ctx, &own, 1, lease), SDM_ERR_IO);
-    assert_non_null(strstr(sdm_error(ctx), "is held by another run now"));
+    assert_refused(ctx, sdm_output_files_rename(ctx, &own, 1, lease), SDM_ERR_IO,
+                   "is held by another run now");
     sdm_output_files_leave(&own);
     assert_int_equal(count_files("t.tif.part-"), SDM_FILES + 2); /* the other's, its marker, its lease */
     assert_int_equal(count_files("t"), SDM_FILES + 2);
@@ -202,8 +195,8 @@ TEST(an_output_that_was_lost)
 TEST(an_output_that_was_lost_while_renaming)
 {
     static SdmOutputFiles own, other;
-    char path[256], text[64];
-    snprintf(path, sizeof path, "%s/t.tif", folder);
+    char text[64];
+    const char *const path = in_folder("t.tif");
     SdmContext *ctx = default_context();
     assert_int_equal(sdm_output_files_name(ctx, path, &own), SDM_OK);
     assert_int_equal(sdm_output_files_name(ctx, path, &other), SDM_OK);
@@ -231,4 +224,4 @@ TEST(an_output_that_was_lost_while_renaming)
     empty_folder();
 }
 
-RUN_TESTS(set_up, tear_down)
+RUN_TESTS(set_up, remove_folder)

@@ -145,7 +145,7 @@ TEST(negative_scales)
     sdm_camera_close(&close);
 }
 
-TEST_IN(bad_coefficients, open_context(NULL))
+TEST_CTX(bad_coefficients)
 {
     for (int i = 0; i < 8; ++i) {
         SdmRpc c = simple();
@@ -161,7 +161,7 @@ TEST_IN(bad_coefficients, open_context(NULL))
 }
 
 /* GDAL's transformer counts from pixel corners (ours plus 0.5) and stops at 0.1 px unless told otherwise. */
-TEST_IN(against_gdal, open_context(NULL))
+TEST_CTX(against_gdal)
 {
     static const char *const file[] = {DATA "giza/gizeh_1.tif", DATA "pleiades_reunion/img_02.tif",
                                        DATA "turkey_pre/raw_1.tif"};

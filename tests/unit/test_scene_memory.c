@@ -57,7 +57,7 @@ static void write_tiff(const char *path, const View *v, const void *samples, GDA
 FIXTURE(simulate)
 {
     static const char *const names[] = {"left.tif", "right.tif"};
-    SdmContext *ctx = open_context(NULL);
+    SdmContext *ctx = default_context();
     SdmSimulateOptions opt;
     char folder[128];
     snprintf(folder, sizeof folder, "%s/pair", scratch());
@@ -172,7 +172,7 @@ static SdmStatus from_arrays(bool masked, SdmGrid *grid, SdmBlock *block)
     const SdmOptions o = options();
     SdmViewInput in[2];
     SdmScene *scene = NULL;
-    SdmContext *ctx = open_context((SdmOptions *)&o);
+    SdmContext *ctx = context_of(&o);
     describe_arrays(masked, in);
     SdmStatus st = sdm_scene_open_arrays(ctx, &o, in, &scene);
     if (st == SDM_OK)
@@ -187,7 +187,7 @@ static void from_files(const SdmOptions *o, const char *left, const char *right,
                        SdmBlock *block)
 {
     SdmScene *scene = NULL;
-    SdmContext *ctx = open_context((SdmOptions *)o);
+    SdmContext *ctx = context_of(o);
     assert_int_equal(sdm_scene_open(ctx, o, left, right, &scene), SDM_OK);
     assert_int_equal(compute(ctx, scene, grid, block), SDM_OK);
     close_later(ctx);
@@ -240,7 +240,7 @@ TEST_WITH(words_and_masks_are_as_in_files, NULL, close_kept)
 TEST_WITH(a_block_is_a_part, NULL, close_kept)
 {
     const SdmOptions o = options();
-    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = open_context((SdmOptions *)&o);
+    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = context_of(&o);
     SDM_CLOSED_BY(sdm_scene_close) SdmScene *scene = NULL;
     SdmViewInput in[2];
     SDM_CLOSED_BY(sdm_prepared_free) SdmPrepared p = {0};
@@ -278,7 +278,7 @@ static SdmStatus try_open(const SdmOptions *o, SdmViewInput in[2], const char *w
 {
     SdmScene *scene = NULL;
     SdmOptions plain = options();
-    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = open_context(&plain);
+    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = context_of(&plain);
     const SdmStatus st = sdm_scene_open_arrays(ctx, o, in, &scene);
     assert_null(scene);
     assert_non_null(strstr(sdm_error(ctx), word));

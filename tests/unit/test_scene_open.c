@@ -18,7 +18,7 @@ static void read_all(SdmContext *ctx, SdmImage *im, int16_t *q, uint8_t *flaws)
 
 /* ---- ASTER ---- */
 
-TEST_IN(deliveries_agree, open_context(NULL))
+TEST_CTX(deliveries_agree)
 {
     NEED(HDF);
     static const char *const input[] = {HDF, FOLDER, ZIP};
@@ -61,7 +61,7 @@ static void run_shell(const char *format, const char *folder)
 static void is_the_scene(const char *name, const char *kind)
 {
     char path[256];
-    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = open_context(NULL);
+    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = default_context();
     snprintf(path, sizeof path, "%s/%s", scratch(), name);
     SDM_CLOSED_BY(sdm_scene_close) SdmScene *scene = open_ok(ctx, path, NULL);
     assert_string_equal(scene->kind, kind);
@@ -98,7 +98,7 @@ TEST(zip_called_vsi)
     run_shell("cp " ZIP " %1$s/vsi.zip; cp " ZIP " %1$s/vsi_scene", scratch());
     assert_int_equal(chdir(scratch()), 0);
     for (int k = 0; k < 2; ++k) {
-        SDM_CLOSED_BY(sdm_close) SdmContext *ctx = open_context(NULL);
+        SDM_CLOSED_BY(sdm_close) SdmContext *ctx = default_context();
         SdmScene *scene = open_ok(ctx, k ? "vsi_scene" : "vsi.zip", NULL);
         sdm_scene_close(&scene);
     }
@@ -106,7 +106,7 @@ TEST(zip_called_vsi)
 }
 
 /* DN' = C1 * DN / C2 + C0, quantised as 16 x DN' - 2048, from the files themselves. */
-TEST_IN(radiometry_by_hand, open_context(NULL))
+TEST_CTX(radiometry_by_hand)
 {
     NEED(FOLDER);
     SDM_CLOSED_BY(sdm_scene_close) SdmScene *scene = open_ok(ctx, FOLDER, NULL);
@@ -175,7 +175,7 @@ static void windows(SdmContext *ctx, SdmImage *im)
     free(sat);
 }
 
-TEST_IN(windows_agree, open_context(NULL))
+TEST_CTX(windows_agree)
 {
     if (have(HDF)) {
         SDM_CLOSED_BY(sdm_scene_close) SdmScene *aster = open_ok(ctx, HDF, NULL);
@@ -193,7 +193,7 @@ TEST_IN(windows_agree, open_context(NULL))
 
 /* ---- pairs ---- */
 
-TEST_IN(bytes_and_fill, open_context(NULL))
+TEST_CTX(bytes_and_fill)
 {
     names("a.tif", "b.tif");
     write_raster(path_a, PLAIN);
@@ -237,7 +237,7 @@ TEST(nodata_alpha_masks)
     SdmOptions opt;
     sdm_options_default(&opt);
     opt.mask_left = opt.mask_right = mask;
-    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = open_context(&opt);
+    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = context_of(&opt);
     SDM_CLOSED_BY(sdm_scene_close) SdmScene *scene = open_ok(ctx, path_a, path_b);
     static int16_t q[2][W * H];
     for (int k = 0; k < 2; ++k) {
@@ -255,7 +255,7 @@ TEST(nodata_alpha_masks)
 }
 
 /* Wider types: stretch spares snow, reaches no clip here; a pile on the highest value is saturation. */
-TEST_IN(wide_stretch, open_context(NULL))
+TEST_CTX(wide_stretch)
 {
     static const GDALDataType type[] = {GDT_UInt16, GDT_Int16, GDT_Float32};
     names("wide.tif", "b.tif");
@@ -327,7 +327,7 @@ TEST(storage_does_not_matter)
     char path[256];
     sdm_options_default(&opt);
     opt.base_height = 0.5;
-    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = open_context(&opt);
+    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = context_of(&opt);
     names("tail.tif", "other.tif");
     Raster r = PLAIN;
     r.rpc = false, r.georef = true;
@@ -361,7 +361,7 @@ TEST(parallel_pair)
     SdmOptions opt;
     sdm_options_default(&opt);
     opt.base_height = 0.5;
-    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = open_context(&opt);
+    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = context_of(&opt);
     SDM_CLOSED_BY(sdm_scene_close) SdmScene *scene = open_ok(ctx, path_a, path_b);
     const double image[3] = {50, 60, 100};
     double g[3], back[2];

@@ -14,12 +14,8 @@ static GDALDatasetH make(const char *name, const char *srs, GDALDataType type)
 {
     double place[6] = {7.0, 1.0 / 3600.0, 0.0, 46.0, 0.0, -1.0 / 3600.0};
     GDALDatasetH const ds = GDALCreate(GDALGetDriverByName("GTiff"), name, 8, 8, 1, type, NULL);
-    OGRSpatialReferenceH const crs = OSRNewSpatialReference(NULL);
-    assert_int_equal(OSRSetFromUserInput(crs, srs), OGRERR_NONE);
-    OSRSetAxisMappingStrategy(crs, OAMS_TRADITIONAL_GIS_ORDER);
     GDALSetGeoTransform(ds, place);
-    GDALSetSpatialRef(ds, crs);
-    OSRDestroySpatialReference(crs);
+    assert_int_equal(GDALSetProjection(ds, srs), CE_None);
     return ds;
 }
 
