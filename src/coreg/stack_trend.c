@@ -29,16 +29,16 @@ typedef struct Work {
 
 static SdmStatus series_open(SdmContext *ctx, int layers, SdmTrendSeries *out)
 {
-    SdmTrendRow **const part[] = {&out->height_m, &out->weight, &out->spare};
+    SdmTrendRow **const part[] = {&out->height_m, &out->weight, &out->spare, &out->second_m};
     PASS(sdm_alloc(ctx, &out->year, (size_t)layers + 1, sizeof *out->year, "heights by date"));
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 4; i++)
         PASS(sdm_alloc(ctx, part[i], (size_t)layers + 1, sizeof **part[i], "heights by date"));
     return SDM_OK;
 }
 
 static void series_close(SdmTrendSeries *series)
 {
-    SDM_FREE(&series->year, &series->height_m, &series->weight, &series->spare);
+    SDM_FREE(&series->year, &series->height_m, &series->weight, &series->spare, &series->second_m);
 }
 
 static SdmStatus fit_rows(const SdmStack *s, const Work *work)
