@@ -388,6 +388,13 @@ def part_companions():
                  [t.PROGRAM, "run"] + views + ["-o", path("no.tif"), "--reference", dems[1].replace(".tif", "_ortho.tif")]):
         done = t.call(role)
         t.expect(done.returncode == 1 and "holds no heights" in done.stderr, "companions: %s: %s" % (role[1], done.stderr[-200:]))
+    holes = ground(*centres(X0, Y0, 60, 60))
+    holes[:20] = 0
+    holes = write("holes.tif", holes.astype("f4"), X0, Y0, nodata=None)
+    whole = write("whole.tif", ground(*centres(X0, Y0, 60, 60)).astype("f4"), X0, Y0)
+    done = t.call([t.PROGRAM, "stack", holes, whole, "-o", path("holed.tif")])
+    t.expect(done.stderr.count("cells of 0 are taken as voids") == 1 and np.nanmax(np.abs(read("holed.tif") - read("whole.tif"))) < 0.1,
+             "voids of 0 that are not declared: told, and left out")
     two = write("two.tif", [ground(*centres(X0, Y0, 60, 60)).astype("f4"), np.zeros((60, 60), "f4")], X0, Y0)
     one = write("one.tif", ground(*centres(X0, Y0, 60, 60)).astype("f4"), X0, Y0)
     done = t.call([t.PROGRAM, "stack", two, one, "-o", path("two_bands.tif")])
