@@ -251,7 +251,7 @@ SdmStatus sdm_compare_points(SdmComparison *w)
                         "--difference: needs a raster as reference, and %s holds points",
                         w->in[SDM_IN_REFERENCE].path);
     snprintf(w->out->source, sizeof w->out->source, "%s", w->points.source);
-    sdm_raster_grid_own(&w->in[SDM_IN_DEM], &w->grid);
+    PASS(sdm_raster_grid_own(w->ctx, &w->in[SDM_IN_DEM], &w->grid));
     PASS(sdm_input_points_match_datum(w->ctx, &w->in[SDM_IN_DEM], &w->in[SDM_IN_REFERENCE], &w->points,
                                       w->out->note));
     PASS(sdm_compare_open_grid(w));

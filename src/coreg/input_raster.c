@@ -140,7 +140,7 @@ SdmStatus sdm_raster_grid_common(SdmContext *ctx, const SdmInputRaster *dem, con
     double box[4];
     int64_t col[2], row[2];
     CPLErrorReset();
-    sdm_raster_grid_own(dem, out);
+    PASS(sdm_raster_grid_own(ctx, dem, out));
     if (!reference_box(reference, dem, box))
         return sdm_fail(ctx, SDM_ERR_INPUT,
                         "reference %s: cannot be brought to the DEM's coordinate reference system "
@@ -183,13 +183,44 @@ bool sdm_raster_grid_of_reference(const SdmInputRaster *reference, const SdmRast
     return true;
 }
 
-void sdm_raster_grid_own(const SdmInputRaster *dem, SdmRasterGrid *out)
+/* The grid as geo/ takes it, with a spacing between those of columns and rows. */
+static SdmStatus describe_grid(SdmContext *ctx, const SdmRasterGrid *grid, SdmGrid *out)
+{
+    const double *const t = grid->transform;
+    *out = (SdmGrid){.x0 = t[0],
+                     .y0 = t[3],
+                     .spacing = sqrt(-t[1] * t[5]),
+                     .cols = grid->cols,
+                     .rows = grid->rows,
+                     .geographic = OSRIsGeographic(grid->dem->srs) != 0};
+    return sdm_format(ctx, out->wkt, sizeof out->wkt, "%s", grid->dem->wkt);
+}
+
+/* Metres on the ground for one on the map, in the middle of a grid in a projected CRS; see
+ * sdm_grid_ground_m().  1 where PROJ cannot bring the CRS to WGS 84. */
+static SdmStatus ground_scale(SdmContext *ctx, const SdmRasterGrid *grid, double *out)
+{
+    SDM_CLOSED_BY(sdm_projector_close) SdmProjector *to = NULL;
+    SdmGrid cells;
+    double x = grid->transform[0] + 0.5 * (double)grid->cols * grid->transform[1],
+           y = grid->transform[3] + 0.5 * (double)grid->rows * grid->transform[5];
+    PASS(describe_grid(ctx, grid, &cells));
+    const SdmStatus st = sdm_projector_open(ctx, cells.wkt, &to);
+    *out = 1.0;
+    if (st != SDM_OK)
+        return st == SDM_ERR_UNSUPPORTED ? SDM_OK : st;
+    sdm_projector_inverse(to, 1, &x, &y);
+    *out = sdm_grid_ground_by(to, &cells, x, y) / sdm_grid_spacing_m(&cells);
+    return SDM_OK;
+}
+
+SdmStatus sdm_raster_grid_own(SdmContext *ctx, const SdmInputRaster *dem, SdmRasterGrid *out)
 {
     *out = (SdmRasterGrid){
         .cols = GDALGetRasterXSize(dem->file), .rows = GDALGetRasterYSize(dem->file), .dem = dem};
     GDALGetGeoTransform(dem->file, out->transform);
     const double *const t = out->transform;
-    double unit_m[2] = {OSRGetLinearUnits(dem->srs, NULL), OSRGetLinearUnits(dem->srs, NULL)};
+    double unit_m[2], scale;
     if (OSRIsGeographic(
             dem->srs)) { /* radii of the ellipsoid's parallel and meridian in the middle of the DEM */
         const double unit = OSRGetAngularUnits(dem->srs, NULL), a = OSRGetSemiMajor(dem->srs, NULL),
@@ -198,9 +229,13 @@ void sdm_raster_grid_own(const SdmInputRaster *dem, SdmRasterGrid *out)
         const double e2 = 1.0 - b * b / (a * a), v = sqrt(1.0 - e2 * sin(lat) * sin(lat));
         unit_m[0] = unit * a / v * cos(lat);
         unit_m[1] = unit * a * (1.0 - e2) / (v * v * v);
+    } else {
+        PASS(ground_scale(ctx, out, &scale));
+        unit_m[0] = unit_m[1] = scale * OSRGetLinearUnits(dem->srs, NULL);
     }
     out->dx_m = t[1] * unit_m[0];
     out->dy_m = -t[5] * unit_m[1];
+    return SDM_OK;
 }
 
 void sdm_raster_grid_offset(const SdmRasterGrid *grid, int64_t *left, int64_t *up)
@@ -241,19 +276,6 @@ static SdmStatus load_outlines(SdmContext *ctx, const SdmInputRaster *raster, co
     for (int64_t i = 0; i < cells; i++)
         out[i] = value[i] ? (float)value[i] : NAN;
     return SDM_OK;
-}
-
-/* The grid as geo/ takes it, with a spacing between those of columns and rows. */
-static SdmStatus describe_grid(SdmContext *ctx, const SdmRasterGrid *grid, SdmGrid *out)
-{
-    const double *const t = grid->transform;
-    *out = (SdmGrid){.x0 = t[0],
-                     .y0 = t[3],
-                     .spacing = sqrt(-t[1] * t[5]),
-                     .cols = grid->cols,
-                     .rows = grid->rows,
-                     .geographic = OSRIsGeographic(grid->dem->srs) != 0};
-    return sdm_format(ctx, out->wkt, sizeof out->wkt, "%s", grid->dem->wkt);
 }
 
 /* A window of the grid -> its cells of out. */

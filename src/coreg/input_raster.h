@@ -50,12 +50,12 @@ void sdm_input_points_close(SdmInputPoints *points);
 typedef struct SdmRasterGrid {
     int64_t cols, rows;
     double transform[6];       /* GDAL geotransform: pixel corners, units of the CRS, north up */
-    double dx_m, dy_m;         /* cell size, metres, both positive; of degrees: in the middle */
+    double dx_m, dy_m;         /* cell size on the ground, metres, both positive; in the middle */
     const SdmInputRaster *dem; /* borrowed: the raster whose CRS and cells it has */
 } SdmRasterGrid;
 
 /* The DEM's grid. */
-void sdm_raster_grid_own(const SdmInputRaster *dem, SdmRasterGrid *out);
+SdmStatus sdm_raster_grid_own(SdmContext *ctx, const SdmInputRaster *dem, SdmRasterGrid *out);
 /* First column and row of the grid that are the DEM's. */
 void sdm_raster_grid_offset(const SdmRasterGrid *grid, int64_t *left, int64_t *up);
 /* A raster of one band in memory, with the grid's size, place and horizontal CRS, whose pixels are `values`,

@@ -237,6 +237,8 @@ SdmStatus sdm_stack_choose_grid(SdmStack *s)
     PASS(sdm_part_cut(s->ctx, s->options, true, &s->part));
     const double middle = s->grid.y0 - 0.5 * (double)s->grid.rows * s->grid.spacing;
     s->dy_m = sdm_grid_spacing_m(&s->grid);
+    if (!s->grid.geographic)
+        PASS(sdm_grid_ground_m(s->ctx, &s->grid, place_deg[0], place_deg[1], &s->dy_m));
     s->dx_m = s->dy_m * (s->grid.geographic ? fmax(cos(middle * SDM_DEG), 0.01) : 1.0);
     sdm_log(s->ctx, SDM_LOG_INFO, 8, "output CRS %.60s, %lld x %lld cells of %.10g %s",
             s->options->t_srs ? s->options->t_srs : text, (long long)s->grid.cols, (long long)s->grid.rows,

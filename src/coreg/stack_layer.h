@@ -49,6 +49,9 @@ typedef struct SdmLayer {
     bool date_given;  /* by --dates */
     double year;      /* the same as a number, and its standard error that all its heights share */
     double scene_m;
+    double line_m;    /* of the trend at its date: standard error */
+    bool hides_voids; /* have void_value, which the file does not declare */
+    double void_value;
     int error_band; /* of the QA raster: predicted errors; 0: none */
     /* samples: every sample_step-th cell of the grid in both axes, counted over the whole grid */
     int64_t sample_col0, sample_row0, sample_cols, sample_rows;

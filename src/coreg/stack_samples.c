@@ -101,6 +101,19 @@ SdmStatus sdm_layer_median_error(const SdmStack *s, const SdmLayer *l, double *m
     return SDM_OK;
 }
 
+/* Voids that the file does not declare: as of a reference. */
+static SdmStatus look_for_voids(const SdmStack *s, SdmLayer *l)
+{
+    SDM_CLOSED_BY(sdm_height_raster_close) SdmHeightRaster *raster = NULL;
+    SDM_CLOSED_BY(sdm_heights_on_grid_close) SdmHeightsOnGrid on = {.raster = NULL};
+    const SdmHeightSource dem = {
+        .option = "DEM", .path = l->path, .datum_option = "--dem-vertical", .keeps_datum = true};
+    PASS(sdm_height_raster_open(s->ctx, &dem, &raster));
+    PASS(sdm_heights_on_grid_open(s->ctx, raster, &s->grid, l->lon_deg, l->lat_deg, &on));
+    l->hides_voids = sdm_height_raster_hides_voids(raster, &l->void_value);
+    return SDM_OK;
+}
+
 SdmStatus sdm_layer_read(const SdmStack *s, const SdmLayer *l, SdmCellWindow window, float *height_m,
                          uint8_t *filled)
 {
@@ -108,7 +121,8 @@ SdmStatus sdm_layer_read(const SdmStack *s, const SdmLayer *l, SdmCellWindow win
                                  .path = l->path,
                                  .datum_option = "--dem-vertical",
                                  .keeps_datum = true,
-                                 .declares_voids = true},
+                                 .declares_voids = true,
+                                 .void_value = l->hides_voids ? &l->void_value : NULL},
                           qa = qa_source(s, l, l->qa_band);
     const size_t n = (size_t)(window.w * window.h);
     SDM_OWNED float *mask = NULL;
@@ -209,6 +223,8 @@ static SdmStatus sample_layer(const SdmStack *s, SdmLayer *l)
     if (n == 0)
         return SDM_OK;
     PASS(sdm_alloc(s->ctx, &filled, (size_t)n, 1, "samples"));
+    if (first)
+        PASS(look_for_voids(s, l));
     PASS(sdm_layer_read(s, l, sdm_layer_samples(s, l), l->sample, filled));
     if (first)
         l->checksum = checksum_of(l->sample, filled, n);

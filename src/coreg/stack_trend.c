@@ -82,7 +82,7 @@ static void put_cells(const Places *p, int64_t row, int64_t col, const SdmTrend 
 
 static void series_close(SdmTrendSeries *series)
 {
-    SDM_FREE(&series->year, &series->height_m, &series->weight, &series->spare);
+    SDM_FREE(&series->year, &series->height_m, &series->weight, &series->spare, &series->second_m);
 }
 
 /* Fit the lines of all places, on all threads. */
@@ -97,7 +97,7 @@ static SdmStatus fit_lines(const Places *p)
         SdmTrend line;
         const SdmStatus one = SDM_ALLOC(p->s->ctx, "heights by date", SDM_ARRAY(series.year, room),
                                         SDM_ARRAY(series.height_m, room), SDM_ARRAY(series.weight, room),
-                                        SDM_ARRAY(series.spare, room));
+                                        SDM_ARRAY(series.spare, room), SDM_ARRAY(series.second_m, room));
 #pragma omp critical(stack_status)
         why = one && !why ? one : why;
 #pragma omp for schedule(dynamic, 4)
@@ -205,6 +205,24 @@ static SdmStatus find_moving(SdmStack *s)
 
 /* ---- the plane of a layer ---- */
 
+/* Standard error of the line at the date of each layer: so much smaller than the errors of a few layers are
+ * their residuals. */
+static void find_line_errors(SdmStack *s)
+{
+    double w = 0.0, wt = 0.0, wtt = 0.0;
+    for (int i = 0; i < s->count; i++) {
+        const SdmLayer *const l = &s->layer[i];
+        const double year = l->year - s->trend->mid_year, weight = 1.0 / (l->scene_m * l->scene_m);
+        w += weight;
+        wt += weight * year;
+        wtt += weight * year * year;
+    }
+    for (int i = 0; i < s->count; i++) {
+        const double year = s->layer[i].year - s->trend->mid_year;
+        s->layer[i].line_m = sqrt(fmax((wtt - 2.0 * year * wt + year * year * w) / (w * wtt - wt * wt), 0.0));
+    }
+}
+
 /* Residuals of a layer on stable ground. */
 static void gather_stable(const SdmStack *s, const SdmLayer *l, SdmTiltSamples *out)
 {
@@ -235,7 +253,7 @@ static void take_out(const SdmStack *s, const SdmTilt *tilt, SdmLayer *l, SdmTil
 }
 
 /* Bring a layer to the others on stable ground: in height, and by its tilt where --bias asks for it; its
- * error is the NMAD that is left. */
+ * error is the NMAD that is left, and that of the line. */
 static SdmStatus lay(SdmStack *s, SdmLayer *l)
 {
     SDM_OWNED float *room = NULL;
@@ -251,7 +269,7 @@ static SdmStatus lay(SdmStack *s, SdmLayer *l)
     if (move && samples.count >= MIN_PLANE && strcmp(s->opt->bias, "auto") == 0)
         PASS(sdm_tilt_fit(s->ctx, &samples, &tilt));
     take_out(s, &tilt, l, &samples);
-    l->scene_m = fmax(sdm_nmad_f32(samples.error_m, samples.count, &median_m), 0.01);
+    l->scene_m = fmax(hypot(sdm_nmad_f32(samples.error_m, samples.count, &median_m), l->line_m), 0.01);
     l->shift_m[2] += move ? median_m : 0.0;
     return SDM_OK;
 }
@@ -280,7 +298,7 @@ static SdmStatus calibrate(SdmStack *s)
     int64_t n = 0;
     PASS(sdm_alloc(s->ctx, &factor, (size_t)(t->cols * t->rows), sizeof *factor, "rates"));
     for (int64_t i = 0; i < t->cols * t->rows; i++)
-        if (t->line[i].factor > 0.0f && t->line[i].dates > SDM_TREND_LEAST && !t->moving[i]) {
+        if (t->line[i].factor > 0.0f && t->line[i].dates >= SDM_TREND_LEAST && !t->moving[i]) {
             freedom += (double)t->line[i].dates - 2.0;
             factor[n++] = t->line[i].factor;
         }
@@ -323,6 +341,7 @@ SdmStatus sdm_stack_trend(SdmStack *s)
         PASS(find_moving(s));
         if (round == ROUNDS)
             break;
+        find_line_errors(s);
         PASS(sdm_stack_each(s, lay));
         PASS(sdm_stack_residuals(s));
     }

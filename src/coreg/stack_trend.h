@@ -18,10 +18,10 @@ enum { SDM_TREND_LEAST = 3 /* dates of a line */ };
 /* Heights of cells at n dates, in any order. */
 typedef struct SdmTrendSeries {
     int n;
-    float *year;           /* n, from a year in their middle */
-    SdmTrendRow *height_m; /* n; NaN: none; overwritten */
-    SdmTrendRow *weight;   /* n: 1 / standard error of the height, 1 / metres; overwritten */
-    SdmTrendRow *spare;    /* room for n */
+    float *year;                   /* n, from a year in their middle */
+    SdmTrendRow *height_m;         /* n; NaN: none; overwritten */
+    SdmTrendRow *weight;           /* n: 1 / standard error of the height, 1 / metres; overwritten */
+    SdmTrendRow *spare, *second_m; /* room for n */
 } SdmTrendSeries;
 
 /* The line of each cell; rate NaN: there is none. */
@@ -33,7 +33,8 @@ typedef struct SdmTrend {
     SdmTrendRow factor;      /* variance of the residuals by that of the weights */
 } SdmTrend;
 
-/* Fit lines by an M-estimator: Tukey's biweight (c = 4.685), from a level line through the median.  The scale
+/* Fit lines by an M-estimator: Tukey's biweight (c = 4.685), from a level line through the median, or from
+ * that of least squares where this fits better.  The scale
  * of the residuals, and with it the standard error (Huber's asymptotic variance), is a mean of 1 (the weights
  * hold), which counts as four dates, and of what the residuals say: a few dates alone say little.  There is
  * no line where fewer than three dates count, or all lie within five weeks. */

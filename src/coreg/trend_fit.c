@@ -205,15 +205,60 @@ SDM_VECTOR_LOOPS static void judge(const SdmTrendSeries *s, const SdmTrendRow in
     }
 }
 
+/* Improve the lines by weights until they stay; inverse: of the last limits. */
+static void descend(const SdmTrendSeries *s, SdmTrendRow inverse, SdmTrend *line)
+{
+    for (int round = 0; round < SCALES; round++) {
+        find_limits(s, line, inverse);
+        for (int k = 0; k < STEPS; k++)
+            improve(s, inverse, line);
+    }
+}
+
+/* Sum the costs of the residuals by the biweight. */
+SDM_VECTOR_LOOPS static void find_cost(const SdmTrendSeries *s, const SdmTrendRow inverse, SdmTrendRow out)
+{
+    memset(out, 0, sizeof(SdmTrendRow));
+    for (int i = 0; i < s->n; i++)
+        for (int c = 0; c < CELLS; c++) {
+            const float z = s->height_m[i][c] * s->weight[i][c] * inverse[c], x = z * z,
+                        inside = x < 1.0f ? 1.0f - x : 0.0f;
+            out[c] += 1.0f - inside * inside * inside;
+        }
+}
+
+/* Lines from that of least squares, where they cost clearly less: dates in two groups have two medians, and
+ * from a level line through the one the other looks like gross errors. */
+static void try_least_squares(const SdmTrendSeries *s, SdmTrendRow inverse, SdmTrend *out)
+{
+    static const float CLEARLY = 0.9f;
+    const SdmTrendSeries again = {s->n, s->year, s->second_m, s->weight, s->spare, NULL};
+    SdmTrendRow own = {0.0f}, least, cost, cost_again;
+    SdmTrend line = *out;
+    memcpy(again.height_m, s->height_m, (size_t)s->n * sizeof *s->height_m);
+    improve(&again, own, &line); /* no limit: all count */
+    descend(&again, own, &line);
+    for (int c = 0; c < CELLS; c++)
+        least[c] = fmaxf(own[c], inverse[c]);
+    find_cost(s, least, cost);
+    find_cost(&again, least, cost_again);
+    for (int c = 0; c < CELLS; c++) {
+        if (!(cost_again[c] < CLEARLY * cost[c]))
+            continue;
+        out->rate[c] = line.rate[c];
+        out->level_m[c] = line.level_m[c];
+        inverse[c] = own[c];
+        for (int i = 0; i < s->n; i++)
+            s->height_m[i][c] = again.height_m[i][c];
+    }
+}
+
 void sdm_trend_fit(const SdmTrendSeries *s, SdmTrend *out)
 {
     SdmTrendRow inverse;
     start(s, out);
-    for (int round = 0; round < SCALES; round++) {
-        find_limits(s, out, inverse);
-        for (int k = 0; k < STEPS; k++)
-            improve(s, inverse, out);
-    }
+    descend(s, inverse, out);
+    try_least_squares(s, inverse, out);
     find_nmad(s, out->count, false, out->nmad_m);
     judge(s, inverse, out);
 }

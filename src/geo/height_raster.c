@@ -38,6 +38,7 @@ struct SdmHeightRaster {
     double nodata, scale, offset;
     bool has_nodata, unread; /* unread: a block could not be read */
     bool declares_voids;     /* by a nodata value or a mask */
+    bool hides_voids;        /* found, or told, though not declared */
     bool geographic;
     OGRSpatialReferenceH srs; /* owned */
     char *wkt;                /* of its horizontal part; CPLFree */
@@ -382,32 +383,45 @@ static void sample_values(const SdmHeightsOnGrid *g, Sampled *s)
     }
 }
 
+/* Read cells of this value as voids. */
+static bool declare_voids(SdmHeightRaster *r, double voids)
+{
+    char of[] = "-of", vrt[] = "VRT", nodata[] = "-a_nodata", value[32];
+    char *arguments[] = {of, vrt, nodata, value, NULL};
+    CPLsnprintf(value, sizeof value, "%.9g", voids);
+    GDALTranslateOptions *const options = GDALTranslateOptionsNew(arguments, NULL);
+    GDALDatasetH const with = options ? GDALTranslate("", r->first, options, NULL) : NULL;
+    GDALTranslateOptionsFree(options);
+    if (!with)
+        return false;
+    r->under = r->first != r->ds ? r->first : NULL; /* `with` reads from it */
+    r->first = with;
+    r->band = GDALGetRasterBand(with, 1);
+    r->has_nodata = r->declares_voids = r->hides_voids = true;
+    r->nodata = voids;
+    return true;
+}
+
 /* See sdm_heights_on_grid_open(). */
 static void find_voids(SdmContext *ctx, const SdmHeightsOnGrid *g)
 {
     SdmHeightRaster *const r = g->raster;
     Sampled s = {0};
-    char of[] = "-of", vrt[] = "VRT", nodata[] = "-a_nodata", value[32];
-    char *arguments[] = {of, vrt, nodata, value, NULL};
     if (!r->source.datum_option || r->declares_voids)
         return;
     sample_values(g, &s);
     if (!s.absurd && !(s.zeros && (double)s.low < LOW_SHARE * (double)s.high))
         return;
-    CPLsnprintf(value, sizeof value, "%.9g", s.absurd ? s.value : 0.0);
-    GDALTranslateOptions *const options = GDALTranslateOptionsNew(arguments, NULL);
-    GDALDatasetH const with = options ? GDALTranslate("", r->first, options, NULL) : NULL;
-    GDALTranslateOptionsFree(options);
-    if (!with)
-        return;
-    r->under = r->first != r->ds ? r->first : NULL; /* `with` reads from it */
-    r->first = with;
-    r->band = GDALGetRasterBand(with, 1);
-    r->has_nodata = r->declares_voids = true;
-    r->nodata = s.absurd ? s.value : 0.0;
-    sdm_log(ctx, SDM_LOG_INFO, 2,
-            "%s %s: cells of %s are taken as voids, though the file does not declare them", r->source.option,
-            r->source.path, value);
+    if (declare_voids(r, s.absurd ? s.value : 0.0))
+        sdm_log(ctx, SDM_LOG_INFO, 2,
+                "%s %s: cells of %.9g are taken as voids, though the file does not declare them",
+                r->source.option, r->source.path, r->nodata);
+}
+
+bool sdm_height_raster_hides_voids(const SdmHeightRaster *r, double *value)
+{
+    *value = r->nodata;
+    return r->hides_voids;
 }
 
 /* ---- over the cells of a grid ---- */
@@ -457,7 +471,10 @@ SdmStatus sdm_heights_on_grid_open(SdmContext *ctx, SdmHeightRaster *r, const Sd
     *out = (SdmHeightsOnGrid){
         .raster = r, .grid = grid, .dx = grid->spacing, .dy = grid->spacing, .step = NODE_STEP};
     PASS(open_transformations(ctx, out));
-    find_voids(ctx, out);
+    if (r->source.void_value)
+        (void)declare_voids(r, *r->source.void_value);
+    else
+        find_voids(ctx, out);
     out->ratio = size_ratio(out, lon_deg, lat_deg);
     sdm_heights_on_grid_set_kernel(out, SDM_KERNEL_BICUBIC);
     if (!r->source.keeps_datum) {

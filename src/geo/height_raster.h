@@ -13,9 +13,10 @@ typedef struct SdmHeightSource {
     const char *datum_option, *datum; /* "--dem-vertical" and its value; NULL: a mask, values without a
                                           * datum */
     bool keeps_datum;                 /* heights stay above the raster's own datum, not above the ellipsoid */
-    bool declares_voids; /* voids are not looked for: all of them have the nodata value or are masked */
-    int band;            /* 0: the first one */
-    const char *wkt;     /* CRS of a file that declares none; NULL: such a file is refused */
+    bool declares_voids;      /* voids are not looked for: all of them have the nodata value or are masked */
+    const double *void_value; /* they have this one, though the file does not declare it; NULL: unknown */
+    int band;                 /* 0: the first one */
+    const char *wkt;          /* CRS of a file that declares none; NULL: such a file is refused */
 } SdmHeightSource;
 
 /* The undulation of a datum that was found; NULL: the ellipsoid, or a datum that nothing tells.
@@ -49,6 +50,8 @@ const char *sdm_height_raster_datum_phrase(const SdmHeightRaster *r);
 void sdm_height_raster_tell_datum(SdmContext *ctx, const SdmHeightRaster *r);
 /* Is what was read over grids so small that GDAL's cache still holds it, if the raster stays open? */
 bool sdm_height_raster_is_cached(const SdmHeightRaster *r);
+/* Has sdm_heights_on_grid_open() found voids that the file does not declare?  Then their value. */
+bool sdm_height_raster_hides_voids(const SdmHeightRaster *r, double *value);
 /* Side of a cell on the ground at a place, metres; NaN outside the projection. */
 double sdm_height_raster_cell_m(SdmHeightRaster *r, double lon_deg, double lat_deg);
 

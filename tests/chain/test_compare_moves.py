@@ -208,6 +208,10 @@ def frames(kind, surface, cell, place):
     off = max(abs(f["apply_m"][k] - expected[k]) for k in (0, 1)) / cell
     t.expect(off < 0.02, "%s, DEM in degrees: %s, expected %s: %.4f cells" % (kind, np.round(f["apply_m"], 3),
                                                                            np.round(expected, 3), off))
+    f = compared(warped("mercator.tif", dem, dstSRS="EPSG:3857", resampleAlg="cubic"), reference)  # whose metres are 0.7 m there
+    off = max(abs(f["apply_m"][k] - expected[k]) for k in (0, 1)) / cell
+    t.expect(off < 0.02, "%s, DEM in Web Mercator: %s, expected %s: %.4f cells" % (kind, np.round(f["apply_m"], 3),
+                                                                                np.round(expected, 3), off))
 
 
 def kept_in_its_place():

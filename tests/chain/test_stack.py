@@ -101,13 +101,14 @@ def part_place():
     off = [(0, 0, 0), (20, -10, 5), (-15, 25, -8), (8, 8, 12), (-30, -5, 3)]
     dems = [write("place%d.tif" % i, ground(x - e, y - n) + up + rng.normal(0, 4, x.shape), X0, Y0)
             for i, (e, n, up) in enumerate(off)]
-    found = stack(dems, "place.tif", "--align", "xyz")
-    if not t.expect(found is not None, "shifted in place: a stack is made"):
-        return
     middle = np.median(np.array(off), 0)
-    worst = max(np.abs(-np.array(found["place%d.tif" % i]["apply_m"]) - (np.array(o) - middle)).max()
-                for i, o in enumerate(off))
-    t.expect(worst < 0.6, "shifted in place: every shift within %.2f m" % worst)
+    for name, words in (("mercator.tif", ("--t_srs", "EPSG:3857")), ("place.tif", ())):  # metres on the ground
+        found = stack(dems, name, "--align", "xyz", *words)
+        if not t.expect(found is not None, "shifted in place: a stack is made"):
+            return
+        worst = max(np.abs(-np.array(found["place%d.tif" % i]["apply_m"]) - (np.array(o) - middle)).max()
+                    for i, o in enumerate(off))
+        t.expect(worst < 0.6, "shifted in place: %s: every shift within %.2f m" % (name, worst))
     e = read("place.tif") - ground(x - middle[0], y - middle[1])
     t.expect(nmad(e[10:-10, 10:-10]) < 4 / 1.8, "shifted in place: NMAD %.2f of 4" % nmad(e[10:-10, 10:-10]))
 
@@ -382,6 +383,13 @@ def part_companions():
                  [t.PROGRAM, "run"] + views + ["-o", path("no.tif"), "--reference", dems[1].replace(".tif", "_ortho.tif")]):
         done = t.call(role)
         t.expect(done.returncode == 1 and "holds no heights" in done.stderr, "companions: %s: %s" % (role[1], done.stderr[-200:]))
+    holes = ground(*centres(X0, Y0, 60, 60))
+    holes[:20] = 0
+    holes = write("holes.tif", holes.astype("f4"), X0, Y0, nodata=None)
+    whole = write("whole.tif", ground(*centres(X0, Y0, 60, 60)).astype("f4"), X0, Y0)
+    done = t.call([t.PROGRAM, "stack", holes, whole, "-o", path("holed.tif")])
+    t.expect(done.stderr.count("cells of 0 are taken as voids") == 1 and np.nanmax(np.abs(read("holed.tif") - read("whole.tif"))) < 0.1,
+             "voids of 0 that are not declared: told, and left out")
     two = write("two.tif", [ground(*centres(X0, Y0, 60, 60)).astype("f4"), np.zeros((60, 60), "f4")], X0, Y0)
     one = write("one.tif", ground(*centres(X0, Y0, 60, 60)).astype("f4"), X0, Y0)
     done = t.call([t.PROGRAM, "stack", two, one, "-o", path("two_bands.tif")])

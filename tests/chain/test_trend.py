@@ -246,9 +246,29 @@ def part_errors():
     t.expect(rms[0] < 0.8 * rms[1], "predicted errors: rates off by %.3f m a year, %.3f without them" % tuple(rms))
 
 
+def part_groups():
+    """Dates in two groups, which have two medians where the ground thins; three dates, whose lines have small residuals."""
+    rng = np.random.default_rng(4)
+    shape = (120, 120)
+    thins = np.zeros(shape, bool)
+    thins[40:70, 40:70] = True
+    for years, least, most in (((0, 1, 2, 18, 19, 20), 0.62, 0.75), ((0, 1, 19, 20), 0.62, 0.75), ((0, 1, 20), 0.6, 0.95),
+                               ((0, 10, 20), 0.6, 0.95)):
+        dems = [write("g_%d.tif" % (20000701 + 10000 * y), ground(shape) - 2.0 * y * thins + rng.normal(0, 3, shape) + rng.normal(0, 3))
+                for y in years]
+        t.expect(trend(dems, "g.tif") is not None, "groups %s: a trend is made" % str(years))
+        rate, error = read("g_trend.tif")[:2]
+        t.expect(np.isnan(rate).mean() < 0.01, "groups: %.4f without a rate" % np.isnan(rate).mean())
+        for name, where, true in (("stable", ~thins, 0.0), ("thinning", thins, -2.0)):
+            e = (rate - true)[where & ~np.isnan(rate)]
+            t.expect(abs(e.mean()) < 0.03, "groups: rates of %s ground are off by %+.4f m a year" % (name, e.mean()))
+            inside = np.mean(np.abs(e) < error[where & ~np.isnan(rate)])
+            t.expect(least < inside < most, "groups: %.3f of them lie within a standard error" % inside)
+
+
 if sys.argv[3:4] == ["seeds"]:
     part_seeds(int(sys.argv[4]), int(sys.argv[5]))
 else:
-    for part in (part_series, part_dates, part_copies, part_errors):
+    for part in (part_series, part_dates, part_copies, part_errors, part_groups):
         part()
 t.finish()
