@@ -72,7 +72,7 @@ static SdmStatus describe(const SdmComparison *w, const char *path, float *value
     double nodata = GDALGetRasterNoDataValue(from, &has);
     nodata = has ? (double)(float)nodata : (double)SDM_NODATA;
     SdmRasterGrid cells;
-    PASS(sdm_raster_grid_own(ctx, grid->dem, &cells));
+    PASS(sdm_raster_grid_own(w->ctx, grid->dem, &cells));
     sdm_raster_grid_offset(grid, &left, &up);
     cut_cells(&left, grid->cols, grid->transform[0], &cells.cols, &cells.transform[0]);
     cut_cells(&up, grid->rows, grid->transform[3], &cells.rows, &cells.transform[3]);
