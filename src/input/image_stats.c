@@ -14,7 +14,8 @@ enum {
     WINDOW_PX = 1 << 20,
     BAND_ROWS = 256,
     BANDS = 8,
-    SATURATED_PART = 20
+    SATURATED_PART = 20,
+    FRAME_SHARE = 2000 /* one in so many samples */
 };
 
 typedef struct Samples {
@@ -75,12 +76,19 @@ static int64_t first_sample(const Sampling *p, int64_t x, int64_t y)
 
 /* ---- reading them, in the order in which the file stores them ---- */
 
+/* The outermost pixels of a side of the image. */
+typedef struct Side {
+    float value;
+    bool seen, differ; /* differ: not of one value, or some are no data anyway */
+} Side;
+
 /* An image that is measured. */
 typedef struct Measure {
     SdmImage *im;
     Sampling p;
     Samples s;
-    float *raw; /* a window */
+    Side side[4]; /* top, bottom, left, right; of rows that are read */
+    float *raw;   /* a window */
     uint8_t *flaws;
 } Measure;
 
@@ -108,12 +116,35 @@ SDM_VECTOR_LOOPS static void find_extremes(const float *raw, const uint8_t *flaw
     }
 }
 
+/* The n pixels of a window, `step` apart, that lie on a side of the image. */
+static void look_at_side(const Measure *m, int64_t from, int64_t n, int64_t step, Side *side)
+{
+    for (int64_t i = from; n-- > 0 && !side->differ; i += step) {
+        side->value = side->seen ? side->value : m->raw[i];
+        side->seen = true;
+        side->differ = m->flaws[i] || m->raw[i] != side->value;
+    }
+}
+
+static void look_at_sides(Measure *m, SdmImageWindow at)
+{
+    if (at.y == 0)
+        look_at_side(m, 0, at.w, 1, &m->side[0]);
+    if (at.y + at.h == m->im->height)
+        look_at_side(m, (at.h - 1) * at.w, at.w, 1, &m->side[1]);
+    if (at.x == 0)
+        look_at_side(m, 0, at.h, at.w, &m->side[2]);
+    if (at.x + at.w == m->im->width)
+        look_at_side(m, at.w - 1, at.h, at.w, &m->side[3]);
+}
+
 /* A window inside a band. */
 static SdmStatus sample_window(SdmContext *ctx, Measure *m, SdmImageWindow at)
 {
     Samples *const s = &m->s;
     PASS(sdm_image_raw(ctx, m->im, at, m->raw, m->flaws));
     find_extremes(m->raw, m->flaws, at.w * at.h, s);
+    look_at_sides(m, at);
     for (int64_t j = 0; j < at.h; ++j)
         for (int64_t x = first_sample(&m->p, at.x, at.y + j) - at.x; x < at.w; x += m->p.step) {
             s->tried++;
@@ -240,6 +271,34 @@ static void drop_fill(SdmImage *im, Samples *s)
     s->max = s->value[s->count - 1];
 }
 
+/* A frame of one value around the image, which the file does not declare: a whole side has it; of saturated
+ * pixels, which may be clouds, three sides. */
+static void drop_frame(SdmImage *im, const Side side[4], Samples *s)
+{
+    for (int k = 0; k < 4 && isnan(im->fill[1]); k++) {
+        const float frame = side[k].value;
+        int sides = 0;
+        int64_t n = 0;
+        for (int j = 0; j < 4; j++)
+            sides += side[j].seen && !side[j].differ && side[j].value == frame;
+        for (int64_t i = 0; i < s->count && sides > 0; i++)
+            n += s->value[i] == frame;
+        if (sides < (frame >= im->saturated_at ? 3 : 1) || n * FRAME_SHARE < s->count || n == s->count)
+            continue;
+        im->fill[isnan(im->fill[0]) ? 0 : 1] = frame;
+        n = 0;
+        s->min = INFINITY;
+        s->max = -INFINITY;
+        for (int64_t i = 0; i < s->count; i++)
+            if (s->value[i] != frame) {
+                s->value[n++] = s->value[i];
+                s->min = fminf(s->min, s->value[n - 1]);
+                s->max = fmaxf(s->max, s->value[n - 1]);
+            }
+        s->count = n;
+    }
+}
+
 static void warn_fill(SdmContext *ctx, const SdmImage *im, int64_t before, const Samples *s)
 {
     char value[24];
@@ -255,7 +314,7 @@ static void warn_fill(SdmContext *ctx, const SdmImage *im, int64_t before, const
 }
 
 /* Stretch, saturation and undeclared fill from the samples. */
-static SdmStatus set_radiometry(SdmContext *ctx, SdmImage *im, Samples *s)
+static SdmStatus set_radiometry(SdmContext *ctx, SdmImage *im, const Side side[4], Samples *s)
 {
     const int64_t before = s->count;
     if (!(s->min <= s->max))
@@ -273,7 +332,10 @@ static SdmStatus set_radiometry(SdmContext *ctx, SdmImage *im, Samples *s)
             s->value[s->count++] = s->min;
         sdm_sort_f32(s->value, s->count, s->spare);
         drop_fill(im, s);
-        warn_fill(ctx, im, before, s);
+    }
+    drop_frame(im, side, s);
+    warn_fill(ctx, im, before, s);
+    if (!im->bytes) {
         set_stretch(im, s);
         set_saturation(im, s);
     }
@@ -289,5 +351,5 @@ SdmStatus sdm_image_measure(SdmContext *ctx, SdmImage *im)
     PASS(sdm_alloc_raw(ctx, &spare, (size_t)p.most, sizeof *spare, "image samples"));
     Measure m = {.im = im, .p = p, .s = {.value = value, .spare = spare, .min = INFINITY, .max = -INFINITY}};
     PASS(sample_image(ctx, &m, choose_window(im)));
-    return set_radiometry(ctx, im, &m.s);
+    return set_radiometry(ctx, im, m.side, &m.s);
 }

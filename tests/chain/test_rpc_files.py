@@ -337,6 +337,11 @@ white, words, _ = heights("white", pair("white", collar))
 black, _, _ = heights("clean", clean)
 t.expect(white is not None and white.shape == black.shape and (abs(white - black) < 0.5).mean() > 0.99 and "65535" in words,
          "a collar of 65535 is no data")
+for value in (1, 700):  # darker than the ground, and among its values
+    framed, words, _ = heights("frame%d" % value, pair("frame%d" % value, lambda k, a, r, p, v=value: write(
+        p, np.where(np.arange(a.shape[1]) < 40, v, a).astype("uint16"), r)))
+    t.expect(framed is not None and framed.shape == black.shape and (abs(framed - black) < 0.5).mean() > 0.98 and "%d is taken for no data" % value in words,
+             "a collar of %d is no data" % value)
 
 def blobs(k, a, r, p):
     b = a.copy()
