@@ -71,7 +71,7 @@ static const char *fault_of(const unsigned char *entry, const char *name)
 static void find_zip_fault(const char *path, char *why, size_t size)
 {
     size_t bytes = 0, at = 0;
-    VSILFILE *const file = VSIFOpenL(path, "rb");
+    SDM_CLOSED_BY(sdm_vsi_close) VSILFILE *const file = VSIFOpenL(path, "rb");
     unsigned char *const list = file ? read_list(file, &bytes) : NULL;
     *why = '\0';
     while (list && !*why && at + ENTRY_BYTES <= bytes && memcmp(list + at, "PK\1\2", 4) == 0) {
@@ -87,8 +87,6 @@ static void find_zip_fault(const char *path, char *why, size_t size)
         at += ENTRY_BYTES + n + more;
     }
     VSIFree(list);
-    if (file)
-        VSIFCloseL(file);
 }
 
 /* ---- products by name: level 1A makes a DEM, others are refused ---- */
@@ -304,13 +302,10 @@ static SdmStatus table_path(SdmContext *ctx, const Tables *t, const char *suffix
     char *const base = path + (sdm_path_base(path) - path);
     char folder[1024];
     snprintf(folder, sizeof folder, "%.*s", (int)(base - path), path);
-    char **const list = VSIReadDir(*folder ? folder : ".");
-    for (int i = 0; list && list[i]; ++i)
-        if (EQUAL(list[i], base)) {
-            memcpy(base, list[i], strlen(base));
-            break;
-        }
-    CSLDestroy(list);
+    SDM_CLOSED_BY(sdm_string_list_free) char **const list = VSIReadDir(*folder ? folder : ".");
+    const int at = CSLFindString(list, base);
+    if (at >= 0)
+        memcpy(base, list[at], strlen(base));
     return SDM_OK;
 }
 

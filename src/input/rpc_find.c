@@ -151,11 +151,9 @@ static bool read_inside(const char *name, GDALDatasetH like, SdmRpc *out)
 {
     const char *const driver[] = {GDALGetDriverShortName(GDALGetDatasetDriver(like)), NULL};
     const char *const siblings[] = {sdm_path_base(name), NULL};
-    const GDALDatasetH ds = GDALOpenEx(name, GDAL_OF_RASTER | GDAL_OF_READONLY, driver, NULL, siblings);
-    const bool found = ds && take_domain(GDALGetMetadata(ds, "RPC"), out);
-    if (ds)
-        GDALClose(ds);
-    return found;
+    SDM_CLOSED_BY(sdm_dataset_close)
+    GDALDatasetH const ds = GDALOpenEx(name, GDAL_OF_RASTER | GDAL_OF_READONLY, driver, NULL, siblings);
+    return ds && take_domain(GDALGetMetadata(ds, "RPC"), out);
 }
 
 /* The RPC that GDAL finds in one file beside an image of that name, beside a small image in memory, where no
@@ -289,25 +287,21 @@ static SdmStatus fail_none(SdmContext *ctx, const char *name, char **beside)
  * them has no place for it. */
 static double rpc_distance_px(const SdmRpc *a, const SdmRpc *b, int64_t w, int64_t h)
 {
-    double most = INFINITY;
-    SdmCamera *cam[2] = {NULL, NULL};
-    if (sdm_camera_open_rpc(NULL, "", a, &cam[0]) == SDM_OK &&
-        sdm_camera_open_rpc(NULL, "", b, &cam[1]) == SDM_OK) {
-        double lo, hi;
-        sdm_camera_height_range(cam[0], &lo, &hi);
-        most = 0.0;
-        for (int i = 0; i < 18; i++) {
-            const double at[3] = {0.5 * (i % 3) * (double)w, 0.5 * (double)(i / 3 % 3) * (double)h,
-                                  i < 9 ? fmax(lo, -500.0) : fmin(hi, 9000.0)};
-            double ground[3], back[2];
-            sdm_camera_locate(cam[0], 1, at, ground);
-            sdm_camera_project(cam[1], 1, ground, back);
-            const double d = hypot(back[0] - at[0], back[1] - at[1]);
-            most = d <= most ? most : isnan(d) ? INFINITY : d;
-        }
+    double lo, hi, most = 0.0;
+    SDM_CLOSED_BY(sdm_camera_close) SdmCamera *one = NULL, *other = NULL;
+    if (sdm_camera_open_rpc(NULL, "", a, &one) != SDM_OK ||
+        sdm_camera_open_rpc(NULL, "", b, &other) != SDM_OK)
+        return INFINITY;
+    sdm_camera_height_range(one, &lo, &hi);
+    for (int i = 0; i < 18; i++) {
+        const double at[3] = {0.5 * (i % 3) * (double)w, 0.5 * (double)(i / 3 % 3) * (double)h,
+                              i < 9 ? fmax(lo, -500.0) : fmin(hi, 9000.0)};
+        double ground[3], back[2];
+        sdm_camera_locate(one, 1, at, ground);
+        sdm_camera_project(other, 1, ground, back);
+        const double d = hypot(back[0] - at[0], back[1] - at[1]);
+        most = d <= most ? most : isnan(d) ? INFINITY : d;
     }
-    sdm_camera_close(&cam[0]);
-    sdm_camera_close(&cam[1]);
     return most;
 }
 
@@ -387,10 +381,9 @@ static SdmStatus find_dimap(SdmContext *ctx, GDALDatasetH ds, SdmFoundRpc *out, 
 static GDALDatasetH open_first_tile(GDALDatasetH ds)
 {
     GDALDatasetH tile = NULL;
-    char **const list = GDALGetFileList(ds);
+    SDM_CLOSED_BY(sdm_string_list_free) char **const list = GDALGetFileList(ds);
     for (int i = 0; list && list[i] && !tile; i++)
         tile = strstr(sdm_path_base(list[i]), "_R1C1") ? sdm_gdal_open(list[i]) : NULL;
-    CSLDestroy(list);
     return tile;
 }
 

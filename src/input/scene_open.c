@@ -67,7 +67,7 @@ static SdmStatus take(Fetch *f)
     SdmStatus st = SDM_OK;
     size_t n = 1;
     VSICurlPartialClearCache(f->address); /* of the connection that broke off */
-    VSILFILE *const from = VSIFOpenL(f->address, "rb");
+    SDM_CLOSED_BY(sdm_vsi_close) VSILFILE *const from = VSIFOpenL(f->address, "rb");
     if (!from || VSIFSeekL(from, (vsi_l_offset)f->done, SEEK_SET) != 0)
         n = 0;
     while (n > 0 && f->done < f->size && st == SDM_OK) {
@@ -78,8 +78,6 @@ static SdmStatus take(Fetch *f)
                             f->path, strerror(errno));
         f->done += (int64_t)n;
     }
-    if (from)
-        VSIFCloseL(from);
     return st;
 }
 
@@ -210,11 +208,10 @@ static const char *const content_name[] = {"a folder",      "a zip archive",    
 /* An address that leads to nothing. */
 static SdmStatus refuse_address(SdmContext *ctx, const char *path)
 {
-    char **const prefixes = VSIGetFileSystemsPrefixes();
+    SDM_CLOSED_BY(sdm_string_list_free) char **const prefixes = VSIGetFileSystemsPrefixes();
     bool known = false;
     for (int i = 0; prefixes && prefixes[i]; ++i)
         known = known || strncmp(path, prefixes[i], strlen(prefixes[i])) == 0;
-    CSLDestroy(prefixes);
     const char *const code = strrchr(sdm_gdal_reason(), ' ');
     if (code && (strcmp(code, " 401") == 0 || strcmp(code, " 403") == 0))
         return sdm_fail(ctx, SDM_ERR_INPUT,
@@ -288,11 +285,10 @@ static SdmStatus detect_content(SdmContext *ctx, const char *path, Content *out)
     if (at.st_size == 0)
         return sdm_fail(ctx, SDM_ERR_INPUT,
                         "%s: the file is empty, expected an image or an ASTER scene; fetch it again", path);
-    VSILFILE *const file = VSIFOpenL(path, "rb");
+    SDM_CLOSED_BY(sdm_vsi_close) VSILFILE *const file = VSIFOpenL(path, "rb");
     if (!file)
         return sdm_fail(ctx, SDM_ERR_INPUT, "%s: cannot be opened for reading; check its permissions", path);
     (void)VSIFReadL(head, 1, sizeof head - 1, file); /* of a shorter file: zeros behind its end */
-    VSIFCloseL(file);
     *out = content_of(head);
     return SDM_OK;
 }
@@ -374,11 +370,8 @@ static SdmStatus check_telescopes(SdmContext *ctx, const char *const path[2])
         telescopes |= strstr(sdm_path_base(path[k]), "Band3N")   ? 1
                       : strstr(sdm_path_base(path[k]), "Band3B") ? 2
                                                                  : 0;
-    const GDALDatasetH ds = telescopes == 3 ? sdm_gdal_open(path[0]) : NULL;
-    const bool bare = ds && !GDALGetMetadata(ds, "RPC");
-    if (ds)
-        GDALClose(ds);
-    if (!bare)
+    SDM_CLOSED_BY(sdm_dataset_close) GDALDatasetH const ds = telescopes == 3 ? sdm_gdal_open(path[0]) : NULL;
+    if (!ds || GDALGetMetadata(ds, "RPC"))
         return SDM_OK;
     const bool delivered = strstr(sdm_path_base(path[0]), ".VNIR_Band3");
     return sdm_fail(ctx, SDM_ERR_USAGE,
@@ -390,7 +383,7 @@ static SdmStatus check_telescopes(SdmContext *ctx, const char *const path[2])
 
 static SdmStatus refuse_single(SdmContext *ctx, const char *path)
 {
-    const GDALDatasetH ds = sdm_gdal_open(path);
+    SDM_CLOSED_BY(sdm_dataset_close) GDALDatasetH const ds = sdm_gdal_open(path);
     char reason[320];
     if (!ds)
         return sdm_fail(ctx, SDM_ERR_INPUT,
@@ -398,7 +391,6 @@ static SdmStatus refuse_single(SdmContext *ctx, const char *path)
                         "file, folder or zip, or two images",
                         path, sdm_open_reason(path, reason));
     const char *const other = sdm_aster_product_of(GDALGetMetadata(ds, NULL), path);
-    GDALClose(ds);
     if (other)
         return sdm_aster_refuse(ctx, path, other);
     return sdm_fail(ctx, SDM_ERR_USAGE,
@@ -410,7 +402,7 @@ static SdmStatus refuse_single(SdmContext *ctx, const char *path)
 /* The first member of an archive that is an image -> its name inside; "" if none is. */
 static void find_member(const char *archive, char *out, size_t size)
 {
-    char **const members = VSIReadDirRecursive(archive);
+    SDM_CLOSED_BY(sdm_string_list_free) char **const members = VSIReadDirRecursive(archive);
     *out = '\0';
     for (int i = 0; members && members[i] && !*out; i++) {
         char name[2048];
@@ -419,7 +411,6 @@ static void find_member(const char *archive, char *out, size_t size)
             GDALIdentifyDriverEx(name, GDAL_OF_RASTER, NULL, NULL))
             snprintf(out, size, "%s", members[i]);
     }
-    CSLDestroy(members);
 }
 
 /* An archive as an image of a pair. */

@@ -77,11 +77,8 @@ GDALDatasetH sdm_gdal_open(const char *name)
 
 size_t sdm_read_head(const char *path, void *head, size_t size)
 {
-    VSILFILE *const file = VSIFOpenL(path, "rb");
-    const size_t count = file ? VSIFReadL(head, 1, size, file) : 0;
-    if (file)
-        VSIFCloseL(file);
-    return count;
+    SDM_CLOSED_BY(sdm_vsi_close) VSILFILE *const file = VSIFOpenL(path, "rb");
+    return file ? VSIFReadL(head, 1, size, file) : 0;
 }
 
 const char *sdm_open_reason(const char *path, char out[320])
@@ -108,7 +105,7 @@ bool sdm_path_exists(const char *path)
 
 static SdmWalk walk(const char *folder, int depth, SdmVisit *visit, void *user, bool *listed)
 {
-    char **const list = VSIReadDir(folder);
+    SDM_CLOSED_BY(sdm_string_list_free) char **const list = VSIReadDir(folder);
     SdmWalk next = SDM_WALK_ON;
     *listed = list != NULL;
     for (int below = 0; below <= (depth > 0) && next == SDM_WALK_ON; below++)
@@ -122,7 +119,6 @@ static SdmWalk walk(const char *folder, int depth, SdmVisit *visit, void *user, 
                 below ? walk(path, depth - 1, visit, user, &is_folder) : visit(user, path, list[i]);
             next = below && told == SDM_WALK_NOT_BELOW ? next : told > next ? told : next;
         }
-    CSLDestroy(list);
     return next;
 }
 
@@ -243,13 +239,10 @@ SdmStatus sdm_check_packed(SdmContext *ctx, const char *path)
     SDM_OWNED char *part = NULL;
     PASS(sdm_alloc(ctx, &part, PART, 1, "part of a file"));
     SDM_QUIET;
-    VSILFILE *const file = VSIFOpenL(path, "rb");
+    SDM_CLOSED_BY(sdm_vsi_close) VSILFILE *const file = VSIFOpenL(path, "rb");
     while (file && VSIFReadL(part, 1, PART, file) == PART && CPLGetLastErrorType() != CE_Failure)
         ;
-    const bool good = file && CPLGetLastErrorType() != CE_Failure;
-    if (file)
-        VSIFCloseL(file);
-    return good ? SDM_OK : fail_packed(ctx, path);
+    return file && CPLGetLastErrorType() != CE_Failure ? SDM_OK : fail_packed(ctx, path);
 }
 
 SdmStatus sdm_scene_add_file(SdmContext *ctx, SdmScene *scene, const char *path)
