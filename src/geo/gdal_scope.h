@@ -31,6 +31,12 @@ static inline void sdm_vsi_close(VSILFILE *const *file)
         VSIFCloseL(*file);
 }
 
+/* Of VSIIngestFile() and the like. */
+static inline void sdm_vsi_free(const void *memory /* T ** */)
+{
+    VSIFree(*(void *const *)memory);
+}
+
 static inline void sdm_srs_free(OGRSpatialReferenceH const *srs)
 {
     OSRDestroySpatialReference(*srs);

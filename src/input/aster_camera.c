@@ -240,10 +240,6 @@ static void make_polynomials(const State *mid, SdmOrbit *out)
 
 static SdmStatus check_samples(SdmContext *ctx, const char *name, int n, const double *row, const double *p)
 {
-    if (n < 4 || n > SDM_POLYFIT_MAX)
-        return sdm_fail(ctx, SDM_ERR_INPUT,
-                        "%s: %d satellite positions, expected 4 to %d; the file is damaged, fetch it again",
-                        name, n, (int)SDM_POLYFIT_MAX);
     for (int k = 0; k < n; ++k) {
         const double r = length3(p + 3 * k);
         if (!(r > 6.9e6 && r < 7.3e6))
@@ -621,14 +617,11 @@ static SdmStatus build(SdmContext *ctx, const char *name, const SdmAsterArrays *
 
 SdmStatus sdm_camera_open_aster(SdmContext *ctx, const char *name, const SdmAsterArrays *in, SdmCamera **out)
 {
-    Aster *cam = NULL;
+    SDM_OWNED Aster *cam = NULL;
     *out = NULL;
-    SdmStatus st = sdm_alloc(ctx, &cam, 1, sizeof *cam, "camera");
-    if (st == SDM_OK)
-        st = build(ctx, name, in, cam);
-    if (st != SDM_OK)
-        sdm_free(&cam);
-    else
-        *out = &cam->base;
-    return st;
+    PASS(sdm_alloc(ctx, &cam, 1, sizeof *cam, "camera"));
+    PASS(build(ctx, name, in, cam));
+    *out = &cam->base;
+    cam = NULL;
+    return SDM_OK;
 }

@@ -191,8 +191,10 @@ static bool is_camera_file(const char *path)
 static char **list_beside(const char *name, GDALDatasetH ds)
 {
     static const char *const endings[] = {"_RPC.TXT", "_rpc.txt", ".RPB", ".rpb", ".RPC", ".rpc"};
-    char **out = NULL, **const used = GDALGetFileList(ds), *const folder = CPLStrdup(CPLGetPath(name)),
-         *const stem = CPLStrdup(CPLFormFilename(folder, CPLGetBasename(name), NULL));
+    char **out = NULL, folder[SDM_PATH_SIZE], stem[SDM_PATH_SIZE];
+    SDM_CLOSED_BY(sdm_string_list_free) char **const used = GDALGetFileList(ds);
+    snprintf(folder, sizeof folder, "%s", CPLGetPath(name));
+    snprintf(stem, sizeof stem, "%s", CPLFormFilename(folder, CPLGetBasename(name), NULL));
     const char *const hidden = CPLGetConfigOption("GDAL_DISABLE_READDIR_ON_OPEN", "NO");
     const bool is_local =
         !sdm_is_virtual(name) || !strncmp(name, "/vsimem/", 8) || !strncmp(name, "/vsizip/", 8);
@@ -206,9 +208,6 @@ static char **list_beside(const char *name, GDALDatasetH ds)
         if (n < (int)sizeof path && CSLFindString(out, path) < 0 && sdm_path_exists(path))
             out = CSLAddString(out, path);
     }
-    CSLDestroy(used);
-    CPLFree(folder);
-    CPLFree(stem);
     return out;
 }
 
@@ -226,21 +225,19 @@ static bool holds(const char *text, const char *part)
 /* Does the text of a small file look like an RPC? */
 static bool looks_like_rpc(const char *path)
 {
-    GByte *text = NULL;
-    vsi_l_offset bytes = 0;
-    if (!VSIIngestFile(NULL, path, &text, &bytes, TEXT_BYTES))
-        return false;
-    const bool is = holds((const char *)text, "line_off") || holds((const char *)text, "lineOffset");
-    VSIFree(text); /* GDAL ended it with a 0 */
-    return is;
+    SDM_CLOSED_BY(sdm_vsi_free) GByte *text = NULL; /* GDAL ends it with a 0 */
+    return VSIIngestFile(NULL, path, &text, NULL, TEXT_BYTES) &&
+           (holds((const char *)text, "line_off") || holds((const char *)text, "lineOffset"));
 }
 
 /* A file beside the image that holds its name and is or seems to be an RPC; out
  * stays "" where there is none. */
 static void find_misnamed(const char *name, char out[SDM_PATH_SIZE])
 {
-    char *const folder = CPLStrdup(CPLGetPath(name)), *const stem = CPLStrdup(CPLGetBasename(name));
-    char **const list = VSIReadDir(*folder ? folder : ".");
+    char folder[SDM_PATH_SIZE], stem[SDM_PATH_SIZE];
+    snprintf(folder, sizeof folder, "%s", CPLGetPath(name));
+    snprintf(stem, sizeof stem, "%s", CPLGetBasename(name));
+    SDM_CLOSED_BY(sdm_string_list_free) char **const list = VSIReadDir(*folder ? folder : ".");
     out[0] = '\0';
     for (int i = 0; list && list[i] && !*out; i++) {
         if (!holds(list[i], stem) || !is_camera_file(list[i]))
@@ -249,9 +246,6 @@ static void find_misnamed(const char *name, char out[SDM_PATH_SIZE])
         if (!holds(list[i], "rpc") && !looks_like_rpc(out))
             out[0] = '\0';
     }
-    CSLDestroy(list);
-    CPLFree(folder);
-    CPLFree(stem);
 }
 
 static SdmStatus fail_none(SdmContext *ctx, const char *name, char **beside)

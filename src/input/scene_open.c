@@ -1,6 +1,7 @@
 /* Names of files, or arrays in memory -> the kind of scene, by content -> opened scene. */
 // SPDX-License-Identifier: Apache-2.0
 #define _LARGEFILE64_SOURCE 1 /* GDAL's VSIStatBufL is a struct stat64 */
+#include "core/math.h"
 #include "core/path.h"
 #include "geo/geodesy.h"
 #include "geo/gdal_scope.h"
@@ -147,7 +148,7 @@ static const double BINS_FINER = 1.5;
 /* The ground sample distance at the middle of a view, m: the root of a pixel's area. */
 static double measure_gsd_m(const SdmView *v)
 {
-    double image[3][3], ground[3][3], p[3][3], hmin, hmax, cross[3];
+    double image[3][3], ground[3][3], p[3][3], side[2][3], hmin, hmax, cross[3];
     sdm_camera_height_range(v->camera, &hmin, &hmax);
     for (int k = 0; k < 3; k++) { /* a pixel, the next of its row, and of its column */
         image[k][0] = floor(0.5 * (double)v->image->width) + (k == 1);
@@ -157,11 +158,10 @@ static double measure_gsd_m(const SdmView *v)
     sdm_camera_locate(v->camera, 3, image[0], ground[0]);
     for (int k = 0; k < 3; k++)
         sdm_geodetic_to_ecef(ground[k][0], ground[k][1], ground[k][2], p[k]);
-    for (int i = 0; i < 3; i++) {
-        const int j = (i + 1) % 3, l = (i + 2) % 3;
-        cross[i] = (p[1][j] - p[0][j]) * (p[2][l] - p[0][l]) - (p[1][l] - p[0][l]) * (p[2][j] - p[0][j]);
-    }
-    return sqrt(sqrt(cross[0] * cross[0] + cross[1] * cross[1] + cross[2] * cross[2]));
+    for (int i = 0; i < 6; i++)
+        side[i / 3][i % 3] = p[1 + i / 3][i % 3] - p[0][i % 3];
+    sdm_cross3(side[0], side[1], cross);
+    return sqrt(sqrt(sdm_dot3(cross, cross)));
 }
 
 /* Bin the pixels of a view that are much finer than the other view's; bins stay somewhat finer than the

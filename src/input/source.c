@@ -200,8 +200,7 @@ static SdmStatus fail_packed(SdmContext *ctx, const char *path)
 
 SdmStatus sdm_read_table(SdmContext *ctx, const char *path, int columns, double **out, int *lines)
 {
-    SdmStatus st = SDM_OK;
-    GByte *text = NULL;
+    SDM_CLOSED_BY(sdm_vsi_free) GByte *text = NULL;
     vsi_l_offset bytes = 0;
     size_t count = 1;
     *out = NULL;
@@ -210,27 +209,23 @@ SdmStatus sdm_read_table(SdmContext *ctx, const char *path, int columns, double 
     const int ok = there && VSIIngestFile(NULL, path, &text, &bytes, TABLE_BYTES_MAX);
     const bool good = CPLGetLastErrorType() != CE_Failure; /* of a zip archive: else a wrong checksum */
     if (!there)
-        TRY(sdm_fail(ctx, SDM_ERR_INPUT, "%s: no such file; the scene is incomplete, fetch it again", path));
+        return sdm_fail(ctx, SDM_ERR_INPUT, "%s: no such file; the scene is incomplete, fetch it again",
+                        path);
     if (ok && bytes == 0)
-        TRY(sdm_fail(ctx, SDM_ERR_INPUT,
-                     "%s: the file is empty, expected lines of %d numbers; fetch it again", path, columns));
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s: the file is empty, expected lines of %d numbers; fetch it again", path, columns);
     if (!ok)
-        TRY(sdm_fail(ctx, SDM_ERR_INPUT, "%s: cannot be read as a table of numbers (%s); fetch it again",
-                     path, sdm_gdal_reason()));
+        return sdm_fail(ctx, SDM_ERR_INPUT, "%s: cannot be read as a table of numbers (%s); fetch it again",
+                        path, sdm_gdal_reason());
     if (!good)
-        TRY(fail_packed(ctx, path));
+        return fail_packed(ctx, path);
     for (vsi_l_offset i = 0; i < bytes; ++i) {
         count += text[i] == '\n';
         if (!text[i])
             text[i] = '?'; /* binary data: let the parser say where */
     }
-    TRY(sdm_alloc(ctx, out, count * (size_t)columns, sizeof **out, "table"));
-    TRY(parse_table(ctx, path, (char *)text, columns, *out, lines));
-done:
-    VSIFree(text);
-    if (st != SDM_OK)
-        sdm_free(out);
-    return st;
+    PASS(sdm_alloc(ctx, out, count * (size_t)columns, sizeof **out, "table"));
+    return parse_table(ctx, path, (char *)text, columns, *out, lines);
 }
 
 SdmStatus sdm_check_packed(SdmContext *ctx, const char *path)
