@@ -65,8 +65,7 @@ SdmStatus sdm_command_run(SdmCall *call)
     if (call->line.count > 2)
         PASS(sdm_run_several(call->ctx, call->line.positional, call->line.count, NULL, &found));
     else
-        PASS(sdm_run_scene(call->ctx, call->line.positional[0],
-                           call->line.count > 1 ? call->line.positional[1] : NULL, &found));
+        PASS(sdm_run_scene(call->ctx, call->line.positional[0], call->line.positional[1], &found));
     cJSON *const own = call->summary ? NULL : cJSON_CreateObject(), *const result = own ? own : call->summary;
     sdm_result_run(call->ctx, output, &found, result);
     sdm_screen_print(&call->screen, "%s: done in %.1f s, %.0f MiB of memory at most", output,
@@ -147,10 +146,10 @@ SdmStatus sdm_command_info(SdmCall *call)
 {
     SDM_CLOSED_BY(sdm_scene_close) SdmScene *scene = NULL;
     SDM_OWNED SdmSceneInfo *info = NULL;
-    const char *const right = call->line.count > 1 ? call->line.positional[1] : NULL;
     PASS(sdm_screen_refuse_views(call));
     PASS(sdm_alloc(call->ctx, &info, 1, sizeof *info, "scene description"));
-    PASS(sdm_scene_open(call->ctx, &call->options, call->line.positional[0], right, &scene));
+    PASS(sdm_scene_open(call->ctx, &call->options, call->line.positional[0], call->line.positional[1],
+                        &scene));
     PASS(sdm_scene_describe(call->ctx, scene, info));
     print_info(&call->screen, info, sdm_threads(call->ctx));
     if (call->summary)

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 typedef struct Merge {
-    const SdmMergeRequest *q;
+    const char *output; /* as it was given, or NULL */
     SdmMergeSummary *out;
     SdmJob job;
     bool again;                 /* --overwrite was given: merged scenes are merged again */
@@ -282,20 +282,20 @@ static SdmStatus merge_scene(SdmContext *ctx, Merge *m, int number)
 {
     SdmStatus st = SDM_OK;
     char output[SDM_PATH_SIZE];
-    const char *const folder = m->q->folder;
     SceneMerge one = {.job = &m->job,
                       .scene = &m->job.plan->scene[number],
                       .options = m->job.options,
                       .again = m->again,
-                      .is_elsewhere = folder != NULL,
+                      .is_elsewhere = m->output != NULL,
                       .missing = m->missing + m->count};
     if (m->is_file)
-        TRY(sdm_format(ctx, output, sizeof output, "%s", folder));
+        TRY(sdm_format(ctx, output, sizeof output, "%s", m->output));
     else
         TRY(name_product(ctx, m, one.scene->name, ".tif", output));
     one.options.output = output;
     TRY(sdm_job_unit(ctx, &m->job, one.scene, SDM_UNIT_RECORD, 0, &one.name));
-    one.options.overwrite = m->again || (!folder && access(one.name.path, F_OK) == 0); /* its own products */
+    one.options.overwrite =
+        m->again || (!m->output && access(one.name.path, F_OK) == 0); /* its own products */
     st = count_scene(ctx, m, &one,
                      one.scene->error ? sdm_fail(ctx, SDM_ERR_INPUT, "%s", one.scene->error)
                                       : merge_in_turn(ctx, &one));
@@ -370,31 +370,31 @@ static bool is_dem_name(const char *output)
     return output && sdm_path_stem(output) < strlen(output) && (stat(output, &s) != 0 || !S_ISDIR(s.st_mode));
 }
 
-SdmStatus sdm_merge(SdmContext *ctx, const SdmMergeRequest *q, SdmMergeSummary *out)
+SdmStatus sdm_merge(SdmContext *ctx, const char *job, const char *folder, int scene, SdmMergeSummary *out)
 {
     SdmStatus st = SDM_OK;
-    Merge m = {.q = q, .out = out, .again = sdm_options(ctx)->overwrite};
+    Merge m = {.output = folder, .out = out, .again = sdm_options(ctx)->overwrite};
     char what[64];
     bool made = false;
     *out = (SdmMergeSummary){0};
-    TRY(sdm_job_open(ctx, q->job, sdm_options(ctx), &m.job));
+    TRY(sdm_job_open(ctx, job, sdm_options(ctx), &m.job));
     const int count = m.job.plan->count;
-    const int first = q->scene >= 0 ? q->scene : 0, end = q->scene >= 0 ? q->scene + 1 : count;
+    const int first = scene >= 0 ? scene : 0, end = scene >= 0 ? scene + 1 : count;
     if (first >= count)
         TRY(sdm_fail(ctx, SDM_ERR_USAGE, "scene %d does not exist; %s has %d scenes, from 0 to %d", first,
-                     q->job, count, count - 1));
+                     job, count, count - 1));
     out->scenes = end - first;
-    m.is_file = is_dem_name(q->folder);
+    m.is_file = is_dem_name(folder);
     if (m.is_file && out->scenes > 1)
         TRY(sdm_fail(ctx, SDM_ERR_USAGE,
                      "-o %s names one DEM, but %s has %d scenes; give the number of a scene behind the job, "
                      "or a folder",
-                     q->folder, q->job, count));
+                     folder, job, count));
     TRY(sdm_alloc(ctx, &m.missing, (size_t)m.job.plan->units + 1, sizeof *m.missing, "the missing units"));
     if (!m.is_file) {
-        TRY(sdm_format(ctx, m.folder, sizeof m.folder, "%s%s", q->folder ? q->folder : m.job.folder,
-                       q->folder ? "" : "/dem"));
-        made = q->folder && access(q->folder, F_OK) != 0;
+        TRY(sdm_format(ctx, m.folder, sizeof m.folder, "%s%s", folder ? folder : m.job.folder,
+                       folder ? "" : "/dem"));
+        made = folder && access(folder, F_OK) != 0;
         TRY(sdm_file_make_folder(ctx, m.folder));
     }
     for (int s = first; s < end; s++) {
@@ -413,7 +413,7 @@ SdmStatus sdm_merge(SdmContext *ctx, const SdmMergeRequest *q, SdmMergeSummary *
                       out->doubtful, out->merged, m.doubt);
 done:
     if (made)
-        rmdir(q->folder); /* only when nothing came into it */
+        rmdir(folder); /* only when nothing came into it */
     sdm_free(&m.missing);
     sdm_job_close(&m.job);
     return st;
