@@ -50,9 +50,9 @@ const SdmOptionSpec sdm_status_options_table[] = {
     {.name = NULL},
 };
 
-void sdm_job_options_default(SdmJobOptions *opt)
+void sdm_job_defaults(SdmCall *call)
 {
-    *opt = (SdmJobOptions){.count = 1, .index_base = -1, .wait_s = 3600.0};
+    call->own.job = (SdmJobOptions){.count = 1, .index_base = -1, .wait_s = 3600.0};
 }
 
 /* Resources to request of the scheduler for a task of one unit: a tenth more memory and five times the

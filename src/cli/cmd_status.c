@@ -27,20 +27,6 @@ static cJSON *scene_json(const SdmSceneProgress *s)
     return o;
 }
 
-static void print_totals(SdmCall *call, const SdmJobWork *work, const SdmSceneProgress *all)
-{
-    sdm_screen_print(&call->screen, "%lld unit%s: %lld done, %lld failed, %lld missing; %.0f s of work",
-                     (long long)all->units, all->units == 1 ? "" : "s", (long long)all->done,
-                     (long long)all->failed, (long long)all->missing, sdm_job_work_left_s(work));
-}
-
-static void add_totals(cJSON *to, const SdmJobWork *work, const SdmSceneProgress *all, int merged)
-{
-    SDM_JSON(to, SDM_FIELD("units", all->units), SDM_FIELD("done", all->done),
-             SDM_FIELD("failed", all->failed), SDM_FIELD("missing", all->missing),
-             SDM_FIELD("scenes_merged", merged), SDM_FIELD("work_seconds_left", sdm_job_work_left_s(work)));
-}
-
 /* ---- accounting ---- */
 
 static void print_sum(SdmCall *call, const char *name, const SdmAccountSum *sum)
@@ -122,8 +108,12 @@ SdmStatus sdm_command_status(SdmCall *call)
     }
     if (permanent && merged + permanent == job.plan->count)
         call->exit_code = SDM_EXIT_PERMANENT_FAILURES;
-    print_totals(call, &work, &all);
-    add_totals(call->summary, &work, &all, merged);
+    sdm_screen_print(&call->screen, "%lld unit%s: %lld done, %lld failed, %lld missing; %.0f s of work",
+                     (long long)all.units, all.units == 1 ? "" : "s", (long long)all.done,
+                     (long long)all.failed, (long long)all.missing, sdm_job_work_left_s(&work));
+    SDM_JSON(call->summary, SDM_FIELD("units", all.units), SDM_FIELD("done", all.done),
+             SDM_FIELD("failed", all.failed), SDM_FIELD("missing", all.missing),
+             SDM_FIELD("scenes_merged", merged), SDM_FIELD("work_seconds_left", sdm_job_work_left_s(&work)));
     if (call->own.job.accounting)
         PASS(account(call, &job));
     return SDM_OK;

@@ -1,6 +1,7 @@
 /* ASTER level 1A deliveries (HDF, folder, zip) -> scene. */
 // SPDX-License-Identifier: Apache-2.0
 #define _LARGEFILE64_SOURCE 1 /* GDAL's VSI functions take 64-bit offsets */
+#include "core/math.h"
 #include "core/system.h"
 #include "input/aster_files.h"
 #include "input/image.h"
@@ -214,14 +215,6 @@ static SdmStatus open_camera(SdmContext *ctx, const SdmAsterBand *band, const ch
 
 /* ---- HDF-EOS (V004, V003): swath of one telescope -> band ---- */
 
-static bool all_finite(size_t n, const double *v)
-{
-    for (size_t i = 0; i < n; ++i)
-        if (!isfinite(v[i]))
-            return false;
-    return true;
-}
-
 /* A field as bands x lines x columns of double.  shape: its sizes that are expected, 0 for any -> its sizes. */
 static SdmStatus read_field(SdmContext *ctx, SdmHdf4 *hdf, const char *path, const char *telescope,
                             const char *field, double **out, int shape[3])
@@ -230,7 +223,7 @@ static SdmStatus read_field(SdmContext *ctx, SdmHdf4 *hdf, const char *path, con
     const int expected[3] = {shape[0], shape[1], shape[2]};
     snprintf(swath, sizeof swath, "VNIR_Band%s", telescope);
     PASS(sdm_hdf4_table(ctx, hdf, swath, field, out, shape));
-    if (!all_finite((size_t)shape[0] * (size_t)shape[1] * (size_t)shape[2], *out))
+    if (!sdm_all_finite((size_t)shape[0] * (size_t)shape[1] * (size_t)shape[2], *out))
         return sdm_fail(ctx, SDM_ERR_INPUT,
                         "%s: field %s of VNIR_Band%s holds NaN; the file is damaged, fetch it again", path,
                         field, telescope);
@@ -445,16 +438,14 @@ static SdmStatus check_cover(SdmContext *ctx, const SdmAsterBand *band, const Sd
 static SdmStatus open_view(SdmContext *ctx, int k, SdmAsterBand *band, SdmUnpackedBand *unpacked,
                            SdmScene *scene)
 {
-    const SdmOptions *const opt = scene->options;
     SdmView *const view = &scene->view[k];
-    const SdmImageSource src = {.name = band->image,
+    const SdmImageSource src = {.scene = scene,
+                                .view = k,
+                                .name = band->image,
                                 .label = band->label,
-                                .mask = k ? opt->mask_right : opt->mask_left,
-                                .option = k ? "--mask-right" : "--mask-left",
                                 .table = band->radiometry,
                                 .table_lines = band->radiometry_lines,
                                 .table_name = band->table,
-                                .depth = scene->depth,
                                 .unpacked = unpacked};
     PASS(sdm_format(ctx, view->name, sizeof view->name, "%s", band->label));
     PASS(sdm_image_open(ctx, &src, &view->image));

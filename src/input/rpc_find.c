@@ -9,11 +9,6 @@
 #include <math.h>
 #include <string.h>
 
-const char *const sdm_rpc_tags[SDM_RPC_TAGS] = {
-    "LINE_OFF",       "SAMP_OFF",       "LAT_OFF",        "LONG_OFF",      "HEIGHT_OFF",
-    "LINE_SCALE",     "SAMP_SCALE",     "LAT_SCALE",      "LONG_SCALE",    "HEIGHT_SCALE",
-    "LINE_NUM_COEFF", "LINE_DEN_COEFF", "SAMP_NUM_COEFF", "SAMP_DEN_COEFF"};
-
 /* ---- DIMAP: description of a product (DIM_*.XML) and its RPC (RPC_*.XML) ----
  *
  * Read here and not by GDAL, of which some releases (3.5.1 to 3.6 at least) take the first column of the
@@ -299,15 +294,6 @@ static double rpc_distance_px(const SdmRpc *a, const SdmRpc *b, int64_t w, int64
     return most;
 }
 
-static SdmStatus fail_two(SdmContext *ctx, const char *name, const char *a, const char *b, double px)
-{
-    return sdm_fail(
-        ctx, SDM_ERR_INPUT,
-        "%s: has two cameras, which lie %.4g px apart: %s and %s beside it; remove or rename the one that is "
-        "not the image's, or take that in the file with --config GDAL_DISABLE_READDIR_ON_OPEN=EMPTY_DIR",
-        name, px, a, b);
-}
-
 /* out->rpc is what GDAL takes: name its source.  False where no single file gives it (a product's index). */
 static bool name_source(const char *name, char **beside, const SdmRpc *own, SdmFoundRpc *out)
 {
@@ -345,8 +331,13 @@ static SdmStatus check_sources(SdmContext *ctx, const char *name, GDALDatasetH d
         const SdmRpc *const c = i < 0 ? &own : &other;
         const double px = is_same(c, &out->rpc) ? 0.0 : rpc_distance_px(&out->rpc, c, w, h);
         if (px > SAME_CAMERA_PX)
-            return fail_two(ctx, name, i < 0 || !*out->path ? IN_FILE : out->source,
-                            i < 0 ? out->source : rival, px);
+            return sdm_fail(ctx, SDM_ERR_INPUT,
+                            "%s: has two cameras, which lie %.4g px apart: %s and %s beside it; remove or "
+                            "rename the one that is "
+                            "not the image's, or take that in the file with --config "
+                            "GDAL_DISABLE_READDIR_ON_OPEN=EMPTY_DIR",
+                            name, px, i < 0 || !*out->path ? IN_FILE : out->source,
+                            i < 0 ? out->source : rival);
         const size_t n = strlen(out->source);
         if (px > 0.01)
             snprintf(out->source + n, sizeof out->source - n, " (%.100s is up to %.2g px off)", rival, px);

@@ -6,6 +6,7 @@
 #include "geo/geodesy.h"
 #include "geo/gdal_scope.h"
 #include "input/aster_files.h"
+#include "input/camera_kinds.h"
 #include "input/image.h"
 #include "input/product_folder.h"
 #include "input/source.h"
@@ -182,13 +183,13 @@ static SdmStatus bin_finer_view(SdmContext *ctx, SdmScene *scene)
                         "%d of these a side; give a larger image",
                         v->name, (long long)v->image->width, (long long)v->image->height, gsd_m[finer],
                         gsd_m[!finer], scene->view[!finer].name, (int)SDM_IMAGE_MIN_PX);
-    v->note.bin = (int)bin;
+    v->note.bin = v->image->bin = v->camera->bin = (int)bin;
+    v->image->width /= bin; /* a remainder at its ends is not used */
+    v->image->height /= bin;
     if (scene->depth == SDM_DEPTH_WHOLE)
         sdm_log(ctx, SDM_LOG_INFO, 1,
                 "%s has pixels of %.3g m, %s of %.3g m: the mean of %d x %d of the former is matched",
                 v->name, gsd_m[finer], scene->view[!finer].name, gsd_m[!finer], v->note.bin, v->note.bin);
-    sdm_image_bin(v->image, v->note.bin);
-    sdm_camera_bin(v->camera, v->note.bin);
     return SDM_OK;
 }
 
@@ -350,16 +351,16 @@ static SdmStatus open_aster(SdmContext *ctx, Content content, const char *path, 
 /* Refuse packed files and pages of the archive's site. */
 static SdmStatus check_wrapping(SdmContext *ctx, Content content, const char *path)
 {
-    if (content != CONTENT_HTML && content != CONTENT_TAR && content != CONTENT_PACKED)
-        return SDM_OK;
     if (content == CONTENT_HTML)
         return sdm_fail(ctx, SDM_ERR_INPUT,
                         "%s: is a web page (of a login, or of an error) saved under that name, expected an "
                         "image or an ASTER scene; log in to the archive, then fetch it again",
                         path);
-    return sdm_fail(ctx, SDM_ERR_INPUT,
-                    "%s: is %s; unpack it, then give the scene's file or folder, or the images", path,
-                    content_name[content]);
+    if (content == CONTENT_TAR || content == CONTENT_PACKED)
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s: is %s; unpack it, then give the scene's file or folder, or the images", path,
+                        content_name[content]);
+    return SDM_OK;
 }
 
 /* The two images of an ASTER scene, without the tables of their cameras. */
@@ -520,10 +521,11 @@ static SdmStatus check_no_file_options(SdmContext *ctx, const SdmOptions *o)
                   : SDM_OK;
 }
 
-static SdmStatus open_array_view(SdmContext *ctx, int k, SdmViewInput *in, SdmView *view)
+static SdmStatus open_array_view(SdmContext *ctx, int k, SdmViewInput *in, SdmScene *scene)
 {
+    SdmView *const view = &scene->view[k];
     const char *const name = in->image.name ? in->image.name : k ? "right image" : "left image";
-    const SdmImageSource src = {.name = name, .array = &in->image, .depth = SDM_DEPTH_WHOLE};
+    const SdmImageSource src = {.scene = scene, .view = k, .name = name, .array = &in->image};
     view->camera = in->camera;
     in->camera = NULL;
     PASS(sdm_format(ctx, view->name, sizeof view->name, "%s", name));
@@ -547,7 +549,7 @@ SdmStatus sdm_scene_open_arrays(SdmContext *ctx, const SdmOptions *options, SdmV
     scene->depth = SDM_DEPTH_WHOLE;
     sdm_gdal_register();
     for (int k = 0; k < 2; ++k)
-        TRY(open_array_view(ctx, k, &view[k], &scene->view[k]));
+        TRY(open_array_view(ctx, k, &view[k], scene));
     const char *const camera = sdm_camera_kind(scene->view[0].camera);
     scene->sensor = strcmp(camera, "aster") == 0 ? SDM_SENSOR_ASTER
                     : strcmp(camera, "rpc") == 0 ? SDM_SENSOR_RPC

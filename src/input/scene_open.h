@@ -23,8 +23,6 @@ typedef struct SdmRadiometry {
     float saturated_at;   /* samples as stored in the file; +inf when unknown */
     float fill[2];        /* samples that stand for no data, undeclared; NaN: none */
 } SdmRadiometry;
-/* Make means of bin x bin pixels the image's pixels; a remainder at its ends is not used. */
-void sdm_image_bin(SdmImage *im, int bin);
 void sdm_image_radiometry(const SdmImage *im, SdmRadiometry *out);
 void sdm_image_set_radiometry(SdmImage *im, const SdmRadiometry *r);
 /* The masks of an image in words ("0 = no data; --mask-left m.tif", "none"), and the shares (0..1, of samples

@@ -74,14 +74,9 @@ void sdm_flow_close(SdmFlow **flow)
     sdm_free(flow);
 }
 
-const char *sdm_flow_device(const SdmFlow *f)
+const SdmDevicePool *sdm_flow_queue(const SdmFlow *f)
 {
-    return f->queue ? sdm_device_pool_name(f->queue) : NULL;
-}
-
-const char *sdm_flow_device_why(const SdmFlow *f)
-{
-    return f->queue ? sdm_device_pool_why(f->queue) : NULL;
+    return f->queue;
 }
 
 const char *sdm_flow_doubt(const SdmFlow *f)

@@ -46,7 +46,7 @@ static SdmStatus keep_unit(SdmContext *ctx, void *user, const SdmFlowUnit *u, Sd
 /* Job and plan name the device that auto has found; until then the processor, as every plan of auto does. */
 static SdmStatus plan_device(SdmContext *ctx, Run *r)
 {
-    const char *const name = sdm_flow_device(r->flow);
+    const char *const name = sdm_device_pool_name(sdm_flow_queue(r->flow));
     if (strcmp(name, "auto") == 0 || strcmp(name, r->job.options.device) == 0)
         return SDM_OK;
     r->job.options.device = r->job.plan->options.device = name;
@@ -71,8 +71,8 @@ static SdmStatus build(SdmContext *ctx, Run *r)
                         .scene = &r->job.plan->scene[0],
                         .made = r->made,
                         .last = r->has_last ? &r->last : NULL,
-                        .device = sdm_flow_device(r->flow),
-                        .device_why = sdm_flow_device_why(r->flow),
+                        .device = sdm_device_pool_name(sdm_flow_queue(r->flow)),
+                        .device_why = sdm_device_pool_why(sdm_flow_queue(r->flow)),
                         .started_s = r->started_s,
                         .lease = r->lease};
     PASS(sdm_flow_prepared(ctx, r->flow, 0, &in.prepared, &in.prepared_used));
