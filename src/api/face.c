@@ -9,19 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void free_texts(const SdmFaceTexts *list)
-{
-    for (int i = 0; i < list->count; i++)
-        free(list->item[i]);
-    free(list->item);
-}
-
 static void free_face(void *data)
 {
     SdmFace *const f = data;
     sdm_face_remove_rasters(f);
-    free_texts(&f->texts);
-    free_texts(&f->rasters);
+    sdm_texts_free(&f->texts);
+    sdm_texts_free(&f->rasters);
     cJSON_Delete(f->result);
     cJSON_free(f->result_text);
     cJSON_free(f->options_text);
@@ -90,18 +83,6 @@ static SdmStatus find_option(SdmContext *ctx, SdmFace *f, const char *name, SdmF
                     *nearest ? ", did you mean " : "", nearest, *nearest ? "?" : "");
 }
 
-const char *sdm_face_keep(SdmFaceTexts *list, const char *text)
-{
-    char **const more = realloc(list->item, (size_t)(list->count + 1) * sizeof *more);
-    if (!more)
-        return NULL;
-    list->item = more;
-    char *const copy = strdup(text);
-    if (copy)
-        list->item[list->count++] = copy;
-    return copy;
-}
-
 static void reset(SdmFace *f, const SdmFoundOption *option)
 {
     SdmCommandValues usual;
@@ -126,7 +107,7 @@ SdmStatus sdm_set(SdmContext *ctx, const char *name, const char *value)
     if (option.spec->type == SDM_OPT_BOOL && strcmp(value, "true") != 0)
         return sdm_fail(ctx, SDM_ERR_USAGE, "%s: found '%.200s', expected true or false", option.spec->name,
                         value);
-    const char *const text = sdm_face_keep(&f->texts, value);
+    const char *const text = sdm_texts_keep(&f->texts, value);
     if (!text)
         return sdm_fail(ctx, SDM_ERR_MEMORY, "out of memory: an option");
     const SdmLocale around = sdm_system_use_locale(ctx->numbers);

@@ -9,25 +9,17 @@
 
 #include <cJSON.h>
 
-/* Texts that live as long as the context. */
-typedef struct SdmFaceTexts {
-    char **item;
-    int count;
-} SdmFaceTexts;
-/* A copy in the list; NULL: out of memory. */
-const char *sdm_face_keep(SdmFaceTexts *list, const char *text);
-
 typedef struct SdmFace {
     const SdmCommandOptions *command;
     SdmCommandValues values;
     SdmOptionSet sets[SDM_OPTION_SETS]; /* of the command alone, and common ones, as fields of values */
-    SdmFaceTexts texts;                 /* values of options that are texts */
+    SdmTexts texts;                     /* values of options that are texts */
     cJSON *result;                      /* of the last call; NULL: none */
     char *result_text, *options_text;
     SdmImageArray image[2]; /* samples NULL: none */
     SdmRpc rpc[2];
     bool has_rpc[2];
-    SdmFaceTexts rasters; /* names of sdm_add_raster() */
+    SdmTexts rasters; /* names of sdm_add_raster() */
 } SdmFace;
 
 void sdm_face_remove_rasters(SdmFace *face);

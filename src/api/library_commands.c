@@ -335,17 +335,6 @@ SdmStatus sdm_match(SdmContext *ctx, const char *left, const char *right)
     return SDM_OK;
 }
 
-static SdmStatus check_match_image(SdmContext *ctx, SdmSide side)
-{
-    const SdmFace *const f = ctx->face;
-    PASS(check_side(ctx, side, true));
-    if (f->image[side].mask)
-        return sdm_fail(ctx, SDM_ERR_USAGE,
-                        "the %s image has a mask, which match does not take; give its pixels a nodata value",
-                        side ? "right" : "left");
-    return SDM_OK;
-}
-
 SdmStatus sdm_match_images(SdmContext *ctx, float *disparity, int64_t row_bytes)
 {
     SDM_CLOSED_BY(sdm_face_end) SdmFaceCall call = {.began = false};
@@ -353,8 +342,14 @@ SdmStatus sdm_match_images(SdmContext *ctx, float *disparity, int64_t row_bytes)
     SDM_OWNED float *all = NULL;
     PASS(sdm_face_begin(ctx, "match", &call));
     const SdmOptions *const options = &call.face->values.common;
-    for (int k = 0; k < 2; k++)
-        PASS(check_match_image(ctx, k ? SDM_RIGHT : SDM_LEFT));
+    for (int k = 0; k < 2; k++) {
+        PASS(check_side(ctx, k ? SDM_RIGHT : SDM_LEFT, true));
+        if (call.face->image[k].mask)
+            return sdm_fail(
+                ctx, SDM_ERR_USAGE,
+                "the %s image has a mask, which match does not take; give its pixels a nodata value",
+                k ? "right" : "left");
+    }
     const int64_t row =
         call.face->image[0].width / call.face->values.own.match.downscale * (int64_t)sizeof(float);
     const int64_t pitch = row_bytes ? row_bytes : row;

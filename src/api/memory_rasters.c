@@ -4,7 +4,7 @@
 #include "api/face.h"
 #include "geo/gdal_scope.h"
 #include "geo/vertical_datum.h"
-#include "input/rpc_find.h"
+#include "input/camera.h"
 #include "input/source.h"
 #include "product/qa_raster.h"
 
@@ -13,7 +13,6 @@
 #include <inttypes.h>
 #include <math.h>
 #include <ogr_srs_api.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- a raster -> a name that GDAL opens, for functions and options that take names of files ---- */
@@ -42,7 +41,7 @@ static const char *new_name(SdmFace *f)
     char name[64];
     snprintf(name, sizeof name, "/vsimem/stereodem_%" PRIxPTR "/raster_%d.tif", (uintptr_t)f,
              f->rasters.count + 1);
-    return sdm_face_keep(&f->rasters, name);
+    return sdm_texts_keep(&f->rasters, name);
 }
 
 static SdmStatus describe(SdmContext *ctx, GDALDatasetH to, const double geotransform[6], const char *crs)

@@ -217,11 +217,6 @@ SdmStatus sdm_command_stack(SdmCall *call)
 
 /* ---- match: disparities of rectified pairs ---- */
 
-static bool has_energy(const SdmCall *call)
-{
-    return strcmp(call->options.optimizer, "bp") == 0;
-}
-
 static void print_text(SdmCall *call, const SdmDisparityResult *r)
 {
     SdmScreen *const screen = &call->screen;
@@ -231,7 +226,7 @@ static void print_text(SdmCall *call, const SdmDisparityResult *r)
         screen, "%s: %d x %d px%s, %.1f %% matched, %.1f %% with a disparity; matching %.4g s, in all %.4g s",
         call->own.match.output, r->width, r->height, r->frames > 1 ? " a frame" : "",
         share * (double)r->matched, share * (double)r->valid, match_s, sdm_now_s() - screen->started_s);
-    if (has_energy(call))
+    if (strcmp(call->options.optimizer, "bp") == 0)
         sdm_screen_print(screen, "energy %lld: costs %lld, steps %lld",
                          (long long)(r->energy[0] + r->energy[1]), (long long)r->energy[0],
                          (long long)r->energy[1]);

@@ -31,7 +31,7 @@ static inline void sdm_vsi_close(VSILFILE *const *file)
         VSIFCloseL(*file);
 }
 
-/* Of VSIIngestFile() and the like. */
+/* Memory of VSIIngestFile() and the like. */
 static inline void sdm_vsi_free(const void *memory /* T ** */)
 {
     VSIFree(*(void *const *)memory);

@@ -181,24 +181,19 @@ static void band_free(SdmAsterBand *band)
              &band->radiometry);
 }
 
-static int count_zero(const SdmAsterBand *band)
-{
-    int zero = 0;
-    for (int i = 0; i < band->nrow * band->ncol; ++i)
-        zero += band->sight[3 * i] == 0.0 && band->sight[3 * i + 1] == 0.0 && band->sight[3 * i + 2] == 0.0;
-    return zero;
-}
-
-/* Open the camera of a band.  Fails where it does not look as `telescope` ("3N": down, "3B": back) should. */
-static SdmStatus open_camera(SdmContext *ctx, const SdmAsterBand *band, const char *telescope,
+/* Open the camera of a band.  silent: no line in the log.  Fails where it does not look as `telescope` ("3N":
+ * down, "3B": back) should. */
+static SdmStatus open_camera(SdmContext *ctx, const SdmAsterBand *band, const char *telescope, bool silent,
                              SdmCamera **out)
 {
     const SdmAsterArrays in = {band->nrow,       band->ncol,         band->lattice_px,     band->sight,
-                               band->position_m, band->velocity_mps, band->geocentric_deg, band->once_more};
+                               band->position_m, band->velocity_mps, band->geocentric_deg, silent};
     const double *const s = band->sight + 3 * (band->ncol / 2); /* 3N looks down, 3B 27.6 degrees back */
     const bool back = strcmp(telescope, "3B") == 0;
-    const int zero = count_zero(band);
+    int zero = 0;
     *out = NULL;
+    for (int i = 0; i < band->nrow * band->ncol; ++i)
+        zero += band->sight[3 * i] == 0.0 && band->sight[3 * i + 1] == 0.0 && band->sight[3 * i + 2] == 0.0;
     if (zero)
         return sdm_fail(ctx, SDM_ERR_INPUT,
                         "%s: %d of its %d sight vectors are 0, so where band %s looked was not recorded; "
@@ -215,7 +210,7 @@ static SdmStatus open_camera(SdmContext *ctx, const SdmAsterBand *band, const ch
 
 /* ---- HDF-EOS (V004, V003): swath of one telescope -> band ---- */
 
-/* A field as bands x lines x columns of double.  shape: its sizes that are expected, 0 for any -> its sizes. */
+/* A field as bands x lines x columns of double.  shape: the sizes to expect, 0 for any -> its sizes. */
 static SdmStatus read_field(SdmContext *ctx, SdmHdf4 *hdf, const char *path, const char *telescope,
                             const char *field, double **out, int shape[3])
 {
@@ -413,7 +408,7 @@ SdmStatus sdm_aster_open_tables(SdmContext *ctx, const char *base_path, const ch
     SDM_CLOSED_BY(band_free) SdmAsterBand band = {.nrow = 0};
     *out = NULL;
     PASS(read_text(ctx, base_path, telescope, false, NULL, &band));
-    return open_camera(ctx, &band, telescope, out);
+    return open_camera(ctx, &band, telescope, false, out);
 }
 
 /* The lattice must cover the image, and no more than that. */
@@ -452,8 +447,7 @@ static SdmStatus open_view(SdmContext *ctx, int k, SdmAsterBand *band, SdmUnpack
     if (scene->depth == SDM_DEPTH_WHOLE && strncmp(band->image, "/vsizip/", 8) == 0)
         PASS(sdm_check_packed(ctx, band->image));
     PASS(check_cover(ctx, band, view->image));
-    band->once_more = scene->depth != SDM_DEPTH_WHOLE;
-    return open_camera(ctx, band, TELESCOPE[k], &view->camera);
+    return open_camera(ctx, band, TELESCOPE[k], scene->depth != SDM_DEPTH_WHOLE, &view->camera);
 }
 
 /* A scene that was taken at night, or with the VNIR telescopes off. */

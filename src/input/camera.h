@@ -23,10 +23,8 @@ void sdm_camera_height_range(const SdmCamera *cam, double *hmin_m, double *hmax_
 /* Source of a camera, and doubts about it. */
 enum { SDM_CAMERA_SOURCE = 256, SDM_CAMERA_DOUBT = 320 };
 typedef struct SdmCameraNote {
-    char source[SDM_CAMERA_SOURCE]; /* of an RPC: "metadata in the file",
-                                       "left_RPC.TXT"; else "" */
-    char doubt[SDM_CAMERA_DOUBT];   /* a clause: why it may not be the image's; "":
-                                       nothing speaks against it */
+    char source[SDM_CAMERA_SOURCE]; /* of an RPC: "metadata in the file", "left_RPC.TXT"; else "" */
+    char doubt[SDM_CAMERA_DOUBT];   /* a clause: why it may not be the image's; "": it may */
     int bin;                        /* a pixel of the view is the mean of bin x bin of the image; 0: of one */
 } SdmCameraNote;
 

@@ -98,8 +98,7 @@ static SdmStatus read_dimap_rpc(SdmContext *ctx, const char *path, SdmRpc *out, 
     return SDM_OK;
 }
 
-/* Two RPCs of one image that place the ground farther apart than their own
- * rounding (that of RPC00B in NITF) are two cameras. */
+/* Two RPCs that place the ground farther apart than their rounding (RPC00B in NITF) are two cameras. */
 static const double SAME_CAMERA_PX = 2.0;
 static const char IN_FILE[] = "metadata in the file";
 enum { TEXT_BYTES = 1 << 20 };
@@ -140,8 +139,7 @@ static bool is_same(const SdmRpc *a, const SdmRpc *b)
     return memcmp(a, b, sizeof *a) == 0;
 }
 
-/* The RPC in the file itself: without names of other files GDAL looks at none.
- */
+/* The RPC in the file itself: where it is told of no other files, GDAL looks at none. */
 static bool read_inside(const char *name, GDALDatasetH like, SdmRpc *out)
 {
     const char *const driver[] = {GDALGetDriverShortName(GDALGetDatasetDriver(like)), NULL};
@@ -225,8 +223,7 @@ static bool looks_like_rpc(const char *path)
            (holds((const char *)text, "line_off") || holds((const char *)text, "lineOffset"));
 }
 
-/* A file beside the image that holds its name and is or seems to be an RPC; out
- * stays "" where there is none. */
+/* A file beside the image that holds its name and is or seems to be an RPC; out: "" where there is none. */
 static void find_misnamed(const char *name, char out[SDM_PATH_SIZE])
 {
     char folder[SDM_PATH_SIZE], stem[SDM_PATH_SIZE];

@@ -6,8 +6,7 @@
 
 typedef struct SdmFoundRpc {
     SdmRpc rpc;
-    char source[SDM_CAMERA_SOURCE]; /* for people: "metadata in the file",
-                                       "left_RPC.TXT" */
+    char source[SDM_CAMERA_SOURCE]; /* for people: "metadata in the file", "left_RPC.TXT" */
     char path[SDM_PATH_SIZE];       /* of the file; "": the image itself */
 } SdmFoundRpc;
 

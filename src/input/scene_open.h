@@ -12,8 +12,7 @@ typedef struct SdmImage SdmImage; /* an opened raster with its masks, radiometri
 
 int64_t sdm_image_width(const SdmImage *im);
 int64_t sdm_image_height(const SdmImage *im);
-/* q = DN * scale + offset.  8-bit input: scale 16, offset -2048; wider: from percentiles of the whole image.
- */
+/* q = DN * scale + offset.  8-bit input: scale 16, offset -2048; wider: from percentiles of the image. */
 void sdm_image_stretch(const SdmImage *im, double *scale, double *offset);
 
 /* Stretch of samples to q, saturation and fill, from statistics of the whole image.  The pixels are chosen by

@@ -191,16 +191,6 @@ static SdmStatus take_merged(SdmContext *ctx, SceneMerge *m)
     return SDM_OK;
 }
 
-/* Keep the failure of a scene for status, or remove that of the merge before. */
-static SdmStatus record(SdmContext *ctx, const SceneMerge *m, SdmStatus st)
-{
-    if (sdm_lease_check(NULL, m->lease) != SDM_OK)
-        /* the reason for whatever failed */
-        return st == SDM_ERR_STOPPED ? st : sdm_lease_check(ctx, m->lease);
-    sdm_job_keep_failure(ctx, &m->all->job, m->scene, -1, st);
-    return st;
-}
-
 /* Read the record of a merge before; false: there is none. */
 static bool find_record(SceneMerge *m)
 {
@@ -224,7 +214,11 @@ static SdmStatus merge_held(SdmContext *ctx, SceneMerge *m)
     }
     PASS(sdm_plan_check_files(ctx, m->all->job.folder, m->scene, false));
     PASS(find_missing(ctx, m));
-    return record(ctx, m, build(ctx, m));
+    const SdmStatus st = build(ctx, m);
+    if (sdm_lease_check(NULL, m->lease) != SDM_OK) /* the reason for whatever failed */
+        return st == SDM_ERR_STOPPED ? st : sdm_lease_check(ctx, m->lease);
+    sdm_job_keep_failure(ctx, &m->all->job, m->scene, -1, st);
+    return st;
 }
 
 /* Several merges of one job take turns at a scene; the second one finds it merged.  An output outside the job

@@ -113,11 +113,8 @@ static SdmStatus run_job(SdmContext *ctx, Run *r, SdmDevicePool **queue)
 }
 
 /* The sentence of a stopped run: which results the next call can use. */
-static SdmStatus tell_stopped(SdmContext *ctx, const char *folder)
+static SdmStatus tell_stopped(SdmContext *ctx, const char *folder, int64_t blocks, int64_t prepared)
 {
-    int64_t blocks = 0, prepared = 0;
-    if (*folder)
-        sdm_job_count(folder, &blocks, &prepared);
     if (blocks > 0)
         return sdm_fail(
             ctx, SDM_ERR_STOPPED,
@@ -144,11 +141,12 @@ static SdmStatus leave_failed(SdmContext *ctx, Run *r, SdmStatus st)
         return sdm_lease_check(ctx, r->lease);
     if (r->has_last && !r->no_dem) /* or lost: no harm */
         (void)sdm_flow_store(NULL, r->flow, r->job.plan->units - 1, &r->last, &r->last_used);
+    if (*r->folder)
+        sdm_job_count(r->folder, &blocks, &prepared);
     if (st == SDM_ERR_STOPPED)
-        (void)tell_stopped(ctx, r->folder);
+        (void)tell_stopped(ctx, r->folder, blocks, prepared);
     if (!*r->folder)
         return st;
-    sdm_job_count(r->folder, &blocks, &prepared);
     if (r->no_dem || blocks + prepared == 0) {
         sdm_job_remove(r->folder);
     } else if (st != SDM_ERR_STOPPED) {
