@@ -5,6 +5,7 @@
 #include "product/fields.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void default_compare(SdmCommandValues *values)
@@ -85,4 +86,23 @@ cJSON *sdm_option_json(const SdmOptionSpec *spec)
     SDM_JSON(o, SDM_FIELD("default", spec->fallback ? spec->fallback : "none"),
              SDM_FIELD("help", spec->help));
     return o;
+}
+
+const char *sdm_texts_keep(SdmTexts *list, const char *text)
+{
+    char **const more = realloc(list->item, (size_t)(list->count + 1) * sizeof *more);
+    if (!more)
+        return NULL;
+    list->item = more;
+    char *const copy = strdup(text);
+    if (copy)
+        list->item[list->count++] = copy;
+    return copy;
+}
+
+void sdm_texts_free(SdmTexts *list)
+{
+    for (int i = 0; i < list->count; i++)
+        free(list->item[i]);
+    free(list->item);
 }

@@ -18,6 +18,15 @@ typedef struct SdmCommandValues {
     } own;
 } SdmCommandValues;
 
+/* Texts that values of options, and callers, point to. */
+typedef struct SdmTexts {
+    char **item; /* owned */
+    int count;
+} SdmTexts;
+/* A copy in the list; NULL: out of memory. */
+const char *sdm_texts_keep(SdmTexts *list, const char *text);
+void sdm_texts_free(SdmTexts *list);
+
 typedef struct SdmCommandOptions {
     const char *name;
     unsigned bit;                   /* SDM_CMD_* */

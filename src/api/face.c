@@ -12,10 +12,9 @@
 static void free_face(void *data)
 {
     SdmFace *const f = data;
-    for (int i = 0; i < f->text_count; i++)
-        free(f->texts[i]);
-    free(f->texts);
     sdm_face_remove_rasters(f);
+    sdm_texts_free(&f->texts);
+    sdm_texts_free(&f->rasters);
     cJSON_Delete(f->result);
     cJSON_free(f->result_text);
     cJSON_free(f->options_text);
@@ -84,20 +83,6 @@ static SdmStatus find_option(SdmContext *ctx, SdmFace *f, const char *name, SdmF
                     *nearest ? ", did you mean " : "", nearest, *nearest ? "?" : "");
 }
 
-/* A copy that lives as long as the context; NULL: out of memory. */
-static char *keep_text(SdmFace *f, const char *text)
-{
-    char **const more = realloc(f->texts, (size_t)(f->text_count + 1) * sizeof *more);
-    if (!more)
-        return NULL;
-    f->texts = more;
-    const size_t n = strlen(text) + 1;
-    char *const copy = malloc(n);
-    if (copy)
-        memcpy(f->texts[f->text_count++] = copy, text, n);
-    return copy;
-}
-
 static void reset(SdmFace *f, const SdmFoundOption *option)
 {
     SdmCommandValues usual;
@@ -122,7 +107,7 @@ SdmStatus sdm_set(SdmContext *ctx, const char *name, const char *value)
     if (option.spec->type == SDM_OPT_BOOL && strcmp(value, "true") != 0)
         return sdm_fail(ctx, SDM_ERR_USAGE, "%s: found '%.200s', expected true or false", option.spec->name,
                         value);
-    const char *const text = keep_text(f, value);
+    const char *const text = sdm_texts_keep(&f->texts, value);
     if (!text)
         return sdm_fail(ctx, SDM_ERR_MEMORY, "out of memory: an option");
     const SdmLocale around = sdm_system_use_locale(ctx->numbers);

@@ -13,15 +13,13 @@ typedef struct SdmFace {
     const SdmCommandOptions *command;
     SdmCommandValues values;
     SdmOptionSet sets[SDM_OPTION_SETS]; /* of the command alone, and common ones, as fields of values */
-    char **texts;                       /* values of options that are texts; owned */
-    int text_count;
-    cJSON *result; /* of the last call; NULL: none */
+    SdmTexts texts;                     /* values of options that are texts */
+    cJSON *result;                      /* of the last call; NULL: none */
     char *result_text, *options_text;
     SdmImageArray image[2]; /* samples NULL: none */
     SdmRpc rpc[2];
     bool has_rpc[2];
-    char **rasters; /* names of sdm_add_raster(); owned */
-    int raster_count;
+    SdmTexts rasters; /* names of sdm_add_raster() */
 } SdmFace;
 
 void sdm_face_remove_rasters(SdmFace *face);
@@ -39,13 +37,6 @@ typedef struct SdmFaceCall {
  * call->face is set even so.  Every begin has its end. */
 SdmStatus sdm_face_begin(SdmContext *ctx, const char *command, SdmFaceCall *call);
 void sdm_face_end(SdmFaceCall *call);
-
-/* *in_memory: no name is given and images are set.  SDM_ERR_USAGE where one of both images is missing. */
-SdmStatus sdm_face_source(SdmContext *ctx, const SdmFace *face, const char *left, const char *right,
-                          bool *in_memory);
-/* Open the scene of files, or of images and cameras in memory (left NULL). */
-SdmStatus sdm_face_open_scene(SdmContext *ctx, SdmFace *face, const char *left, const char *right,
-                              SdmScene **out);
 
 /* A DEM in memory: a product that was not written. */
 struct SdmDem {

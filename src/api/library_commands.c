@@ -91,26 +91,17 @@ SdmStatus sdm_set_rpc(SdmContext *ctx, SdmSide side, const SdmRpc *rpc)
     return SDM_OK;
 }
 
-SdmStatus sdm_face_source(SdmContext *ctx, const SdmFace *face, const char *left, const char *right,
-                          bool *in_memory)
+/* Open the scene of files, or, where no name is given, of images and cameras in memory. */
+static SdmStatus open_scene(SdmContext *ctx, SdmFace *face, const char *left, const char *right,
+                            SdmScene **out)
 {
-    *in_memory = !left && !right && (face->image[0].samples || face->image[1].samples);
-    for (int k = 0; *in_memory && k < 2; k++)
-        if (!face->image[k].samples)
-            return sdm_fail(ctx, SDM_ERR_USAGE, "the %s view has no image yet", k ? "right" : "left");
-    return SDM_OK;
-}
-
-SdmStatus sdm_face_open_scene(SdmContext *ctx, SdmFace *face, const char *left, const char *right,
-                              SdmScene **out)
-{
-    bool in_memory;
-    PASS(sdm_face_source(ctx, face, left, right, &in_memory));
-    if (!in_memory)
-        return sdm_scene_open(ctx, &face->values.common, left, right, out);
     SdmViewInput view[2];
-    for (int k = 0; k < 2; k++)
+    if (left || right || (!face->image[0].samples && !face->image[1].samples))
+        return sdm_scene_open(ctx, &face->values.common, left, right, out);
+    for (int k = 0; k < 2; k++) {
+        PASS(check_side(ctx, k ? SDM_RIGHT : SDM_LEFT, true));
         view[k] = (SdmViewInput){.image = face->image[k], .rpc = face->has_rpc[k] ? &face->rpc[k] : NULL};
+    }
     return sdm_scene_open_arrays(ctx, &face->values.common, view, out);
 }
 
@@ -175,9 +166,9 @@ static SdmStatus make(SdmContext *ctx, Making *m, SdmDemResult *result)
     const SdmProgressPart around = sdm_progress_enter(ctx, UNITS_DONE, 1.0);
     const SdmStatus st = sdm_build_finish(ctx, m->build, result, &no_dem);
     sdm_progress_leave(&around);
-    if (st == SDM_OK)
-        sdm_progress(ctx, 9, 1.0, "done");
-    return st;
+    PASS(st);
+    sdm_progress(ctx, 9, 1.0, "done");
+    return SDM_OK;
 }
 
 static SdmStatus make_pair(SdmContext *ctx, SdmFace *face, const char *const view[2], SdmDem *dem,
@@ -188,7 +179,7 @@ static SdmStatus make_pair(SdmContext *ctx, SdmFace *face, const char *const vie
     TRY(sdm_alloc(ctx, &m, 1, sizeof *m, "a DEM in work"));
     *m = (Making){.left = view[0], .right = view[1], .options = *sdm_options(ctx), .dem = dem};
     m->options.output = NULL;
-    TRY(sdm_face_open_scene(ctx, face, view[0], view[1], &m->scene));
+    TRY(open_scene(ctx, face, view[0], view[1], &m->scene));
     TRY(make(ctx, m, result));
 done:
     if (m) {
@@ -252,7 +243,7 @@ SdmStatus sdm_info(SdmContext *ctx, const char *left, const char *right)
     SDM_CLOSED_BY(sdm_scene_close) SdmScene *scene = NULL;
     SDM_OWNED SdmSceneInfo *info = NULL;
     PASS(sdm_face_begin(ctx, "info", &call));
-    PASS(sdm_face_open_scene(ctx, call.face, left, right, &scene));
+    PASS(open_scene(ctx, call.face, left, right, &scene));
     PASS(sdm_alloc(ctx, &info, 1, sizeof *info, "scene description"));
     PASS(sdm_scene_describe(ctx, scene, info));
     call.result = cJSON_CreateObject();
@@ -344,17 +335,6 @@ SdmStatus sdm_match(SdmContext *ctx, const char *left, const char *right)
     return SDM_OK;
 }
 
-static SdmStatus check_match_image(SdmContext *ctx, SdmSide side)
-{
-    const SdmFace *const f = ctx->face;
-    PASS(check_side(ctx, side, true));
-    if (f->image[side].mask)
-        return sdm_fail(ctx, SDM_ERR_USAGE,
-                        "the %s image has a mask, which match does not take; give its pixels a nodata value",
-                        side ? "right" : "left");
-    return SDM_OK;
-}
-
 SdmStatus sdm_match_images(SdmContext *ctx, float *disparity, int64_t row_bytes)
 {
     SDM_CLOSED_BY(sdm_face_end) SdmFaceCall call = {.began = false};
@@ -362,8 +342,14 @@ SdmStatus sdm_match_images(SdmContext *ctx, float *disparity, int64_t row_bytes)
     SDM_OWNED float *all = NULL;
     PASS(sdm_face_begin(ctx, "match", &call));
     const SdmOptions *const options = &call.face->values.common;
-    for (int k = 0; k < 2; k++)
-        PASS(check_match_image(ctx, k ? SDM_RIGHT : SDM_LEFT));
+    for (int k = 0; k < 2; k++) {
+        PASS(check_side(ctx, k ? SDM_RIGHT : SDM_LEFT, true));
+        if (call.face->image[k].mask)
+            return sdm_fail(
+                ctx, SDM_ERR_USAGE,
+                "the %s image has a mask, which match does not take; give its pixels a nodata value",
+                k ? "right" : "left");
+    }
     const int64_t row =
         call.face->image[0].width / call.face->values.own.match.downscale * (int64_t)sizeof(float);
     const int64_t pitch = row_bytes ? row_bytes : row;

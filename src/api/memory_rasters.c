@@ -4,7 +4,7 @@
 #include "api/face.h"
 #include "geo/gdal_scope.h"
 #include "geo/vertical_datum.h"
-#include "input/rpc_find.h"
+#include "input/camera.h"
 #include "input/source.h"
 #include "product/qa_raster.h"
 
@@ -13,7 +13,6 @@
 #include <inttypes.h>
 #include <math.h>
 #include <ogr_srs_api.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- a raster -> a name that GDAL opens, for functions and options that take names of files ---- */
@@ -29,28 +28,20 @@ static void name_qa(const char *raster, char qa[QA_NAME])
 void sdm_face_remove_rasters(SdmFace *face)
 {
     char qa[QA_NAME];
-    for (int i = 0; i < face->raster_count; i++) {
-        VSIUnlink(face->rasters[i]);
-        name_qa(face->rasters[i], qa);
+    for (int i = 0; i < face->rasters.count; i++) {
+        VSIUnlink(face->rasters.item[i]);
+        name_qa(face->rasters.item[i], qa);
         VSIUnlink(qa);
-        free(face->rasters[i]);
     }
-    free(face->rasters);
 }
 
 /* A name of its own, kept with the context; NULL: out of memory. */
-static char *new_name(SdmFace *f)
+static const char *new_name(SdmFace *f)
 {
-    char **const more = realloc(f->rasters, (size_t)(f->raster_count + 1) * sizeof *more);
-    if (!more)
-        return NULL;
-    f->rasters = more;
-    char *const name = malloc(64);
-    if (name) {
-        f->rasters[f->raster_count++] = name;
-        snprintf(name, 64, "/vsimem/stereodem_%" PRIxPTR "/raster_%d.tif", (uintptr_t)f, f->raster_count);
-    }
-    return name;
+    char name[64];
+    snprintf(name, sizeof name, "/vsimem/stereodem_%" PRIxPTR "/raster_%d.tif", (uintptr_t)f,
+             f->rasters.count + 1);
+    return sdm_texts_keep(&f->rasters, name);
 }
 
 static SdmStatus describe(SdmContext *ctx, GDALDatasetH to, const double geotransform[6], const char *crs)
@@ -123,8 +114,8 @@ static SdmStatus open_raster(SdmContext *ctx, const char *name, GDALDatasetH *ou
 {
     const SdmFace *const f = ctx->face;
     *out = NULL;
-    for (int i = 0; name && i < f->raster_count; i++)
-        if (strcmp(f->rasters[i], name) == 0)
+    for (int i = 0; name && i < f->rasters.count; i++)
+        if (strcmp(f->rasters.item[i], name) == 0)
             *out = GDALOpen(name, GA_Update);
     return *out ? SDM_OK
                 : sdm_fail(ctx, SDM_ERR_USAGE, "found the name '%.100s', expected that of a raster in memory",

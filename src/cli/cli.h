@@ -31,7 +31,6 @@ typedef struct SdmJobOptions {
 } SdmJobOptions;
 extern const SdmOptionSpec sdm_plan_options_table[], sdm_tile_options_table[], sdm_merge_options_table[],
     sdm_status_options_table[];
-void sdm_job_options_default(SdmJobOptions *opt);
 
 typedef struct SdmCall SdmCall;
 
@@ -89,6 +88,7 @@ SdmStatus sdm_command_tile(SdmCall *call);
 SdmStatus sdm_command_merge(SdmCall *call);
 SdmStatus sdm_command_status(SdmCall *call);
 SdmStatus sdm_command_devices(SdmCall *call);
+void sdm_job_defaults(SdmCall *call); /* of plan, tile, merge and status */
 
 /* Take the options of --options that the command line has not given (options_file.c).  SDM_ERR_USAGE,
  * SDM_ERR_INPUT with a sentence. */

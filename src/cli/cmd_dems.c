@@ -65,8 +65,7 @@ SdmStatus sdm_command_run(SdmCall *call)
     if (call->line.count > 2)
         PASS(sdm_run_several(call->ctx, call->line.positional, call->line.count, NULL, &found));
     else
-        PASS(sdm_run_scene(call->ctx, call->line.positional[0],
-                           call->line.count > 1 ? call->line.positional[1] : NULL, &found));
+        PASS(sdm_run_scene(call->ctx, call->line.positional[0], call->line.positional[1], &found));
     cJSON *const own = call->summary ? NULL : cJSON_CreateObject(), *const result = own ? own : call->summary;
     sdm_result_run(call->ctx, output, &found, result);
     sdm_screen_print(&call->screen, "%s: done in %.1f s, %.0f MiB of memory at most", output,
@@ -147,10 +146,10 @@ SdmStatus sdm_command_info(SdmCall *call)
 {
     SDM_CLOSED_BY(sdm_scene_close) SdmScene *scene = NULL;
     SDM_OWNED SdmSceneInfo *info = NULL;
-    const char *const right = call->line.count > 1 ? call->line.positional[1] : NULL;
     PASS(sdm_screen_refuse_views(call));
     PASS(sdm_alloc(call->ctx, &info, 1, sizeof *info, "scene description"));
-    PASS(sdm_scene_open(call->ctx, &call->options, call->line.positional[0], right, &scene));
+    PASS(sdm_scene_open(call->ctx, &call->options, call->line.positional[0], call->line.positional[1],
+                        &scene));
     PASS(sdm_scene_describe(call->ctx, scene, info));
     print_info(&call->screen, info, sdm_threads(call->ctx));
     if (call->summary)
@@ -218,11 +217,6 @@ SdmStatus sdm_command_stack(SdmCall *call)
 
 /* ---- match: disparities of rectified pairs ---- */
 
-static bool has_energy(const SdmCall *call)
-{
-    return strcmp(call->options.optimizer, "bp") == 0;
-}
-
 static void print_text(SdmCall *call, const SdmDisparityResult *r)
 {
     SdmScreen *const screen = &call->screen;
@@ -232,7 +226,7 @@ static void print_text(SdmCall *call, const SdmDisparityResult *r)
         screen, "%s: %d x %d px%s, %.1f %% matched, %.1f %% with a disparity; matching %.4g s, in all %.4g s",
         call->own.match.output, r->width, r->height, r->frames > 1 ? " a frame" : "",
         share * (double)r->matched, share * (double)r->valid, match_s, sdm_now_s() - screen->started_s);
-    if (has_energy(call))
+    if (strcmp(call->options.optimizer, "bp") == 0)
         sdm_screen_print(screen, "energy %lld: costs %lld, steps %lld",
                          (long long)(r->energy[0] + r->energy[1]), (long long)r->energy[0],
                          (long long)r->energy[1]);

@@ -61,9 +61,8 @@ static void print_api(SdmCall *call, enum SdmApi api, SdmDeviceInfo *list, cJSON
     const int n = sdm_devices(api, list, SDM_MOST_DEVICES, reason);
     if (n == 0) {
         sdm_screen_print(&call->screen, "%-10s none: %s", sdm_api_name(api), reason);
-        if (call->summary)
-            cJSON_AddStringToObject(call->summary, api == SDM_API_CUDA ? "cuda_missing" : "opencl_missing",
-                                    reason);
+        cJSON_AddStringToObject(call->summary, api == SDM_API_CUDA ? "cuda_missing" : "opencl_missing",
+                                reason);
     }
     for (int i = 0; i < n; i++) {
         SdmDeviceInfo *const d = &list[i];
@@ -84,7 +83,7 @@ static void print_api(SdmCall *call, enum SdmApi api, SdmDeviceInfo *list, cJSON
 static void print_processor(SdmCall *call)
 {
     char here[64] = "", missing[64] = "";
-    cJSON *const list = call->summary ? cJSON_AddArrayToObject(call->summary, "cpu_levels") : NULL;
+    cJSON *const list = cJSON_AddArrayToObject(call->summary, "cpu_levels");
     for (int i = 1; i < SDM_CPU_LEVELS; i++) { /* the first one is the definition */
         const char *const name = sdm_cpu_levels[i].name;
         char *const text = sdm_cpu_levels[i].here() ? here : missing;
@@ -94,15 +93,14 @@ static void print_processor(SdmCall *call)
     }
     sdm_screen_print(&call->screen, "%-10s %d threads; instruction sets:%s%s%s", "cpu",
                      sdm_threads(call->ctx), here, *missing ? "; not here:" : "", missing);
-    if (call->summary)
-        cJSON_AddNumberToObject(call->summary, "threads", sdm_threads(call->ctx));
+    cJSON_AddNumberToObject(call->summary, "threads", sdm_threads(call->ctx));
 }
 
 SdmStatus sdm_command_devices(SdmCall *call)
 {
     SDM_OWNED SdmDeviceInfo *list = NULL;
     PASS(sdm_alloc(call->ctx, &list, SDM_MOST_DEVICES, sizeof *list, "the list of devices"));
-    cJSON *const devices = call->summary ? cJSON_AddArrayToObject(call->summary, "devices") : NULL;
+    cJSON *const devices = cJSON_AddArrayToObject(call->summary, "devices");
     print_processor(call);
     print_api(call, SDM_API_OPENCL, list, devices);
     print_api(call, SDM_API_CUDA, list, devices);

@@ -50,9 +50,9 @@ const SdmOptionSpec sdm_status_options_table[] = {
     {.name = NULL},
 };
 
-void sdm_job_options_default(SdmJobOptions *opt)
+void sdm_job_defaults(SdmCall *call)
 {
-    *opt = (SdmJobOptions){.count = 1, .index_base = -1, .wait_s = 3600.0};
+    call->own.job = (SdmJobOptions){.count = 1, .index_base = -1, .wait_s = 3600.0};
 }
 
 /* Resources to request of the scheduler for a task of one unit: a tenth more memory and five times the
@@ -65,8 +65,6 @@ static void print_request(SdmCall *call, const SdmPlanSummary *s)
         &call->screen,
         "ask for %lld MiB and %d:%02d:00 a task of one unit (Slurm: --mem=%lldM --time=%d:%02d:00)", mib,
         minutes / 60, minutes % 60, mib, minutes / 60, minutes % 60);
-    if (!call->summary)
-        return;
     SDM_JSON(call->summary, SDM_FIELD("task_memory_mib", (double)mib), SDM_FIELD("task_minutes", minutes));
 }
 
@@ -74,13 +72,9 @@ SdmStatus sdm_command_plan(SdmCall *call)
 {
     SdmPlanSummary s;
     const SdmJobOptions *const o = &call->own.job;
-    const SdmCommandLine *const line = &call->line;
-    const SdmPlanRequest q = {.job = o->output,
-                              .list = o->list,
-                              .left = line->count > 0 ? line->positional[0] : NULL,
-                              .right = line->count > 1 ? line->positional[1] : NULL};
+    const char *const *const name = call->line.positional;
     PASS(sdm_screen_refuse_views(call));
-    PASS(sdm_plan(call->ctx, &q, &s));
+    PASS(sdm_plan(call->ctx, o->output, o->list, name[0], name[1], &s));
     char numbers[48] = "number 0";
     if (s.units != 1)
         snprintf(numbers, sizeof numbers, "0 to %lld", (long long)s.units - 1);
@@ -91,11 +85,9 @@ SdmStatus sdm_command_plan(SdmCall *call)
                      s.scenes == 1 ? "" : "s", s.tiled, s.failed, s.cpu_s);
     print_request(call, &s);
     call->exit_code = s.failed ? SDM_EXIT_PERMANENT_FAILURES : 0;
-    if (call->summary) {
-        SDM_JSON(call->summary, SDM_FIELD("job", o->output), SDM_FIELD("unit_count", s.units),
-                 SDM_FIELD("scenes", s.scenes), SDM_FIELD("scenes_tiled", s.tiled),
-                 SDM_FIELD("scenes_not_planned", s.failed), SDM_FIELD("expected_cpu_seconds", s.cpu_s));
-    }
+    SDM_JSON(call->summary, SDM_FIELD("job", o->output), SDM_FIELD("unit_count", s.units),
+             SDM_FIELD("scenes", s.scenes), SDM_FIELD("scenes_tiled", s.tiled),
+             SDM_FIELD("scenes_not_planned", s.failed), SDM_FIELD("expected_cpu_seconds", s.cpu_s));
     return SDM_OK;
 }
 
@@ -108,13 +100,6 @@ static int64_t take_number(const char **at)
     const long long v = strtoll(*at, &end, 10);
     *at = end;
     return v >= 0 && v < INT64_C(1) << 40 ? v : -1;
-}
-
-static SdmStatus refuse_index(SdmContext *ctx, const char *text)
-{
-    return sdm_fail(ctx, SDM_ERR_USAGE,
-                    "found '%.200s', expected the number of a unit such as 4, or several such as 4,7-9",
-                    text);
 }
 
 /* "4,7-9" -> numbers; freed by the caller. */
@@ -131,7 +116,9 @@ static SdmStatus read_list(SdmContext *ctx, const char *text, int64_t **out, int
             last = take_number(&at);
         }
         if (first < 0 || last < first || last - first >= MOST_LISTED - *count || (*at && *at != ','))
-            PASS(refuse_index(ctx, text));
+            return sdm_fail(
+                ctx, SDM_ERR_USAGE,
+                "found '%.200s', expected the number of a unit such as 4, or several such as 4,7-9", text);
         for (int64_t i = first; i <= last; i++)
             (*out)[(*count)++] = i;
         if (!*at++)
@@ -169,8 +156,7 @@ SdmStatus sdm_command_tile(SdmCall *call)
     SDM_OWNED int64_t *unit = NULL;
     int64_t count = 0, task = 0;
     const SdmJobOptions *const o = &call->own.job;
-    const char *const text = call->line.count > 1 ? call->line.positional[1] : NULL;
-    SdmTileRequest q = {.job = call->line.positional[0], .wait_s = o->wait_s, .count = o->count};
+    const char *const text = call->line.positional[1];
     if ((text != NULL) == (o->index_env != NULL))
         return sdm_fail(call->ctx, SDM_ERR_USAGE,
                         "found %s, expected a number behind the job folder, or --index-env NAME",
@@ -183,43 +169,32 @@ SdmStatus sdm_command_tile(SdmCall *call)
         if (o->count > 1 && count > 1)
             return sdm_fail(call->ctx, SDM_ERR_USAGE, "--count goes with one number, found '%.100s'", text);
     }
-    q.first = task * o->count;
-    if (count > 1) {
-        q.unit = unit;
-        q.count = count;
-    }
     sdm_set_sinks(call->ctx, sdm_screen_log, NULL,
                   &call->screen); /* a line a unit is enough in a cluster's logs */
-    const SdmStatus st = sdm_tile(call->ctx, &q, &s);
-    if (call->summary) {
-        SDM_JSON(call->summary, SDM_FIELD("units_done", s.done), SDM_FIELD("units_done_before", s.skipped),
-                 SDM_FIELD("units_failed", s.failed),
-                 SDM_FIELD("memory_peak_bytes", (double)sdm_memory_resident(call->ctx)));
-    }
+    const SdmStatus st = sdm_tile(call->ctx, call->line.positional[0], count > 1 ? unit : NULL,
+                                  task * o->count, count > 1 ? count : o->count, o->wait_s, &s);
+    SDM_JSON(call->summary, SDM_FIELD("units_done", s.done), SDM_FIELD("units_done_before", s.skipped),
+             SDM_FIELD("units_failed", s.failed),
+             SDM_FIELD("memory_peak_bytes", (double)sdm_memory_resident(call->ctx)));
     return st;
 }
 
 SdmStatus sdm_command_merge(SdmCall *call)
 {
-    SdmStatus st = SDM_OK;
     SdmMergeSummary s;
-    const char *const text = call->line.count > 1 ? call->line.positional[1] : NULL, *at = text;
+    const char *const job = call->line.positional[0], *const text = call->line.positional[1], *at = text;
     const int64_t scene = text ? take_number(&at) : -1;
-    const SdmMergeRequest q = {
-        .job = call->line.positional[0], .folder = call->own.job.output, .scene = (int)scene};
     if (text && (scene < 0 || *at || scene > INT32_MAX))
         return sdm_fail(call->ctx, SDM_ERR_USAGE, "found '%.200s', expected the number of a scene", text);
-    st = sdm_merge(call->ctx, &q, &s);
+    const SdmStatus st = sdm_merge(call->ctx, job, call->own.job.output, (int)scene, &s);
     if (s.merged && !s.incomplete && s.failed && s.failed == s.permanent)
         call->exit_code = SDM_EXIT_PERMANENT_FAILURES;
     if (s.scenes)
-        sdm_screen_print(&call->screen, "%s: %d of %d scenes merged (%d of them before)", q.job, s.merged,
+        sdm_screen_print(&call->screen, "%s: %d of %d scenes merged (%d of them before)", job, s.merged,
                          s.scenes, s.already);
-    if (call->summary) {
-        SDM_JSON(call->summary, SDM_FIELD("scenes", s.scenes), SDM_FIELD("scenes_merged", s.merged),
-                 SDM_FIELD("scenes_merged_before", s.already), SDM_FIELD("scenes_incomplete", s.incomplete),
-                 SDM_FIELD("scenes_failed", s.failed), SDM_FIELD("scenes_doubtful", s.doubtful),
-                 SDM_FIELD("units_missing", s.missing));
-    }
+    SDM_JSON(call->summary, SDM_FIELD("scenes", s.scenes), SDM_FIELD("scenes_merged", s.merged),
+             SDM_FIELD("scenes_merged_before", s.already), SDM_FIELD("scenes_incomplete", s.incomplete),
+             SDM_FIELD("scenes_failed", s.failed), SDM_FIELD("scenes_doubtful", s.doubtful),
+             SDM_FIELD("units_missing", s.missing));
     return st;
 }

@@ -27,20 +27,6 @@ static cJSON *scene_json(const SdmSceneProgress *s)
     return o;
 }
 
-static void print_totals(SdmCall *call, const SdmJobWork *work, const SdmSceneProgress *all)
-{
-    sdm_screen_print(&call->screen, "%lld unit%s: %lld done, %lld failed, %lld missing; %.0f s of work",
-                     (long long)all->units, all->units == 1 ? "" : "s", (long long)all->done,
-                     (long long)all->failed, (long long)all->missing, sdm_job_work_left_s(work));
-}
-
-static void add_totals(cJSON *to, const SdmJobWork *work, const SdmSceneProgress *all, int merged)
-{
-    SDM_JSON(to, SDM_FIELD("units", all->units), SDM_FIELD("done", all->done),
-             SDM_FIELD("failed", all->failed), SDM_FIELD("missing", all->missing),
-             SDM_FIELD("scenes_merged", merged), SDM_FIELD("work_seconds_left", sdm_job_work_left_s(work)));
-}
-
 /* ---- accounting ---- */
 
 static void print_sum(SdmCall *call, const char *name, const SdmAccountSum *sum)
@@ -86,13 +72,11 @@ static SdmStatus account(SdmCall *call, const SdmJob *job)
     print_sum(call, "all", &a->all);
     const int64_t slow = print_named(call, a, false), hungry = print_named(call, a, true);
     sdm_screen_print(&call->screen, "%s: a row a unit", path);
-    cJSON *const o = call->summary ? cJSON_AddObjectToObject(call->summary, "accounting") : NULL;
-    if (o) {
-        SDM_JSON(o, SDM_FIELD("units", a->all.count), SDM_FIELD("wall_s", a->all.used.wall_s),
-                 SDM_FIELD("user_s", a->all.used.user_s), SDM_FIELD("system_s", a->all.used.system_s),
-                 SDM_FIELD("peak_bytes", a->all.used.peak_bytes), SDM_FIELD("slow", slow),
-                 SDM_FIELD("hungry", hungry));
-    }
+    cJSON *const o = cJSON_AddObjectToObject(call->summary, "accounting");
+    SDM_JSON(o, SDM_FIELD("units", a->all.count), SDM_FIELD("wall_s", a->all.used.wall_s),
+             SDM_FIELD("user_s", a->all.used.user_s), SDM_FIELD("system_s", a->all.used.system_s),
+             SDM_FIELD("peak_bytes", a->all.used.peak_bytes), SDM_FIELD("slow", slow),
+             SDM_FIELD("hungry", hungry));
     return SDM_OK;
 }
 
@@ -106,7 +90,7 @@ SdmStatus sdm_command_status(SdmCall *call)
         PASS(sdm_accounting_check(call->ctx, call->line.positional[0], call->own.job.accounting,
                                   call->options.overwrite));
     PASS(sdm_job_open(call->ctx, call->line.positional[0], sdm_options(call->ctx), &job));
-    cJSON *const scenes = call->summary ? cJSON_AddArrayToObject(call->summary, "scenes") : NULL;
+    cJSON *const scenes = cJSON_AddArrayToObject(call->summary, "scenes");
     sdm_screen_print(&call->screen, " scene state           done  fail  miss  name");
     for (int i = 0; i < job.plan->count; i++) {
         sdm_job_progress_scene(&job, i, &work, &s);
@@ -124,9 +108,12 @@ SdmStatus sdm_command_status(SdmCall *call)
     }
     if (permanent && merged + permanent == job.plan->count)
         call->exit_code = SDM_EXIT_PERMANENT_FAILURES;
-    print_totals(call, &work, &all);
-    if (call->summary)
-        add_totals(call->summary, &work, &all, merged);
+    sdm_screen_print(&call->screen, "%lld unit%s: %lld done, %lld failed, %lld missing; %.0f s of work",
+                     (long long)all.units, all.units == 1 ? "" : "s", (long long)all.done,
+                     (long long)all.failed, (long long)all.missing, sdm_job_work_left_s(&work));
+    SDM_JSON(call->summary, SDM_FIELD("units", all.units), SDM_FIELD("done", all.done),
+             SDM_FIELD("failed", all.failed), SDM_FIELD("missing", all.missing),
+             SDM_FIELD("scenes_merged", merged), SDM_FIELD("work_seconds_left", sdm_job_work_left_s(&work)));
     if (call->own.job.accounting)
         PASS(account(call, &job));
     return SDM_OK;

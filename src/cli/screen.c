@@ -80,9 +80,8 @@ void sdm_screen_json(const SdmScreen *screen, const char *event, cJSON *object)
 static cJSON *stage_object(int stage)
 {
     cJSON *const object = cJSON_CreateObject();
-    if (stage > 0) {
+    if (stage > 0)
         SDM_JSON(object, SDM_FIELD("stage", stage), SDM_FIELD("stage_name", stage_name(stage)));
-    }
     return object;
 }
 

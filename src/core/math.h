@@ -3,6 +3,8 @@
 #pragma once
 
 #include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* v, but at least lo and at most hi. */
@@ -21,6 +23,14 @@ static inline int64_t sdm_floor_div(int64_t a, int64_t b)
 static inline int sdm_terms(int degree)
 {
     return (degree + 1) * (degree + 2) / 2;
+}
+
+static inline bool sdm_all_finite(size_t n, const double *v)
+{
+    for (size_t i = 0; i < n; ++i)
+        if (!isfinite(v[i]))
+            return false;
+    return true;
 }
 
 static inline double sdm_dot3(const double a[3], const double b[3])

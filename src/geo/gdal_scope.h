@@ -9,6 +9,7 @@
 #include <cpl_error.h>
 #include <cpl_minixml.h>
 #include <cpl_string.h>
+#include <cpl_vsi.h>
 #include <gdal.h>
 #include <ogr_srs_api.h>
 
@@ -22,6 +23,18 @@ static inline void sdm_dataset_close(GDALDatasetH const *file)
 static inline void sdm_string_list_free(char **const *list)
 {
     CSLDestroy(*list);
+}
+
+static inline void sdm_vsi_close(VSILFILE *const *file)
+{
+    if (*file)
+        VSIFCloseL(*file);
+}
+
+/* Memory of VSIIngestFile() and the like. */
+static inline void sdm_vsi_free(const void *memory /* T ** */)
+{
+    VSIFree(*(void *const *)memory);
 }
 
 static inline void sdm_srs_free(OGRSpatialReferenceH const *srs)

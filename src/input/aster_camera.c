@@ -86,7 +86,6 @@ double sdm_polyfit(int n, const double *x, const double *y, int degree, double *
 
 static const double GM = 3.986004418e14; /* m^3/s^2 */
 static const double J2 = 1.08262668e-3;
-static const double OMEGA = SDM_OMEGA;
 static const double LINE_TIME_S = 2.199e-3; /* nominal */
 static const double SIGMA_POSITION_M = 0.5, SIGMA_VELOCITY_MPS = 0.05;
 
@@ -134,7 +133,7 @@ static State propagate(State s, double t_s)
 /* Turn about the Earth's axis by +-OMEGA t: Earth-fixed axes of time t to inertial ones (sign +1) or back. */
 static void turn(const double in[3], double t_s, double sign, double out[3])
 {
-    const double c = cos(OMEGA * t_s), s = sign * sin(OMEGA * t_s), x = in[0], y = in[1];
+    const double c = cos(SDM_OMEGA * t_s), s = sign * sin(SDM_OMEGA * t_s), x = in[0], y = in[1];
     out[0] = c * x - s * y;
     out[1] = s * x + c * y;
     out[2] = in[2];
@@ -197,7 +196,7 @@ static int velocity_kind(int n, const double *position_m, const double *velocity
  * the one that makes it so.  move: Earth-fixed metres a line at the middle row, position there p. */
 static double line_time(const double p[3], const double move[3], const double *inertial_mps)
 {
-    const double spin[3] = {-OMEGA * p[1], OMEGA * p[0], 0.0};
+    const double spin[3] = {-SDM_OMEGA * p[1], SDM_OMEGA * p[0], 0.0};
     const double step = length3(move);
     if (inertial_mps) {
         double v[3] = {inertial_mps[0] - spin[0], inertial_mps[1] - spin[1], inertial_mps[2] - spin[2]};
@@ -240,10 +239,6 @@ static void make_polynomials(const State *mid, SdmOrbit *out)
 
 static SdmStatus check_samples(SdmContext *ctx, const char *name, int n, const double *row, const double *p)
 {
-    if (n < 4 || n > SDM_POLYFIT_MAX)
-        return sdm_fail(ctx, SDM_ERR_INPUT,
-                        "%s: %d satellite positions, expected 4 to %d; the file is damaged, fetch it again",
-                        name, n, (int)SDM_POLYFIT_MAX);
     for (int k = 0; k < n; ++k) {
         const double r = length3(p + 3 * k);
         if (!(r > 6.9e6 && r < 7.3e6))
@@ -281,7 +276,7 @@ static void take_samples(int n, const double *row, const double *position_m, con
     for (int k = 0; velocity_mps && k < n; ++k)
         for (int i = 0; i < 3; ++i) {
             const double *const q = position_m + 3 * k;
-            const double spin = i == 0 ? -OMEGA * q[1] : i == 1 ? OMEGA * q[0] : 0.0;
+            const double spin = i == 0 ? -SDM_OMEGA * q[1] : i == 1 ? SDM_OMEGA * q[0] : 0.0;
             s->v[k][i] = velocity_mps[3 * k + i] + (kind ? spin : 0.0);
             v[i] += s->v[k][i] / n;
         }
@@ -289,8 +284,7 @@ static void take_samples(int n, const double *row, const double *position_m, con
     for (int k = 0; k < n; ++k) {
         s->t_s[k] = (row[k] - out->row_mid) * out->line_time_s;
         turn(position_m + 3 * k, s->t_s[k], 1.0, s->p[k]);
-        const double fixed[3] = {s->v[k][0], s->v[k][1], s->v[k][2]};
-        turn(fixed, s->t_s[k], 1.0, s->v[k]);
+        turn(s->v[k], s->t_s[k], 1.0, s->v[k]);
     }
 }
 
@@ -621,14 +615,11 @@ static SdmStatus build(SdmContext *ctx, const char *name, const SdmAsterArrays *
 
 SdmStatus sdm_camera_open_aster(SdmContext *ctx, const char *name, const SdmAsterArrays *in, SdmCamera **out)
 {
-    Aster *cam = NULL;
+    SDM_OWNED Aster *cam = NULL;
     *out = NULL;
-    SdmStatus st = sdm_alloc(ctx, &cam, 1, sizeof *cam, "camera");
-    if (st == SDM_OK)
-        st = build(ctx, name, in, cam);
-    if (st != SDM_OK)
-        sdm_free(&cam);
-    else
-        *out = &cam->base;
-    return st;
+    PASS(sdm_alloc(ctx, &cam, 1, sizeof *cam, "camera"));
+    PASS(build(ctx, name, in, cam));
+    *out = &cam->base;
+    cam = NULL;
+    return SDM_OK;
 }

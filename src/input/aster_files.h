@@ -15,7 +15,6 @@ typedef struct SdmAsterBand {
     double *lattice_px, *sight, *position_m, *velocity_mps, *geocentric_deg; /* the last two may be NULL */
     double *radiometry; /* radiometry_lines x 3: C0 C1 C2 */
     int radiometry_lines;
-    bool once_more; /* the camera was opened and logged before, or will be */
 } SdmAsterBand;
 
 /* Open the camera of the text tables that begin with base_path, without an image. */

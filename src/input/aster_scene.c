@@ -1,6 +1,7 @@
 /* ASTER level 1A deliveries (HDF, folder, zip) -> scene. */
 // SPDX-License-Identifier: Apache-2.0
 #define _LARGEFILE64_SOURCE 1 /* GDAL's VSI functions take 64-bit offsets */
+#include "core/math.h"
 #include "core/system.h"
 #include "input/aster_files.h"
 #include "input/image.h"
@@ -38,15 +39,13 @@ static unsigned char *read_list(VSILFILE *file, size_t *size)
     VSIFSeekL(file, 0, SEEK_END);
     const vsi_l_offset all = VSIFTellL(file);
     const size_t tail = all < LONGEST_COMMENT + END_BYTES ? (size_t)all : LONGEST_COMMENT + END_BYTES;
-    unsigned char *const end = read_part(file, all - tail, tail), *list = NULL;
-    for (size_t i = end && tail >= END_BYTES ? tail - END_BYTES + 1 : 0; i > 0 && !list; i--)
+    SDM_CLOSED_BY(sdm_vsi_free) unsigned char *const end = read_part(file, all - tail, tail);
+    for (size_t i = end && tail >= END_BYTES ? tail - END_BYTES + 1 : 0; i > 0; i--)
         if (memcmp(end + i - 1, "PK\5\6", 4) == 0) {
             *size = number(end + i - 1 + 12, 4);
-            list = *size <= LIST_BYTES_MAX ? read_part(file, number(end + i - 1 + 16, 4), *size) : NULL;
-            break;
+            return *size <= LIST_BYTES_MAX ? read_part(file, number(end + i - 1 + 16, 4), *size) : NULL;
         }
-    VSIFree(end);
-    return list;
+    return NULL;
 }
 
 /* Reason why GDAL cannot read a member; NULL: it can. */
@@ -71,8 +70,8 @@ static const char *fault_of(const unsigned char *entry, const char *name)
 static void find_zip_fault(const char *path, char *why, size_t size)
 {
     size_t bytes = 0, at = 0;
-    VSILFILE *const file = VSIFOpenL(path, "rb");
-    unsigned char *const list = file ? read_list(file, &bytes) : NULL;
+    SDM_CLOSED_BY(sdm_vsi_close) VSILFILE *const file = VSIFOpenL(path, "rb");
+    SDM_CLOSED_BY(sdm_vsi_free) unsigned char *const list = file ? read_list(file, &bytes) : NULL;
     *why = '\0';
     while (list && !*why && at + ENTRY_BYTES <= bytes && memcmp(list + at, "PK\1\2", 4) == 0) {
         const unsigned char *const entry = list + at;
@@ -86,9 +85,6 @@ static void find_zip_fault(const char *path, char *why, size_t size)
             snprintf(why, size, "%.*s %s", (int)NAME_SHOWN, name, fault);
         at += ENTRY_BYTES + n + more;
     }
-    VSIFree(list);
-    if (file)
-        VSIFCloseL(file);
 }
 
 /* ---- products by name: level 1A makes a DEM, others are refused ---- */
@@ -185,24 +181,19 @@ static void band_free(SdmAsterBand *band)
              &band->radiometry);
 }
 
-static int count_zero(const SdmAsterBand *band)
-{
-    int zero = 0;
-    for (int i = 0; i < band->nrow * band->ncol; ++i)
-        zero += band->sight[3 * i] == 0.0 && band->sight[3 * i + 1] == 0.0 && band->sight[3 * i + 2] == 0.0;
-    return zero;
-}
-
-/* Open the camera of a band.  Fails where it does not look as `telescope` ("3N": down, "3B": back) should. */
-static SdmStatus open_camera(SdmContext *ctx, const SdmAsterBand *band, const char *telescope,
+/* Open the camera of a band.  silent: no line in the log.  Fails where it does not look as `telescope` ("3N":
+ * down, "3B": back) should. */
+static SdmStatus open_camera(SdmContext *ctx, const SdmAsterBand *band, const char *telescope, bool silent,
                              SdmCamera **out)
 {
     const SdmAsterArrays in = {band->nrow,       band->ncol,         band->lattice_px,     band->sight,
-                               band->position_m, band->velocity_mps, band->geocentric_deg, band->once_more};
+                               band->position_m, band->velocity_mps, band->geocentric_deg, silent};
     const double *const s = band->sight + 3 * (band->ncol / 2); /* 3N looks down, 3B 27.6 degrees back */
     const bool back = strcmp(telescope, "3B") == 0;
-    const int zero = count_zero(band);
+    int zero = 0;
     *out = NULL;
+    for (int i = 0; i < band->nrow * band->ncol; ++i)
+        zero += band->sight[3 * i] == 0.0 && band->sight[3 * i + 1] == 0.0 && band->sight[3 * i + 2] == 0.0;
     if (zero)
         return sdm_fail(ctx, SDM_ERR_INPUT,
                         "%s: %d of its %d sight vectors are 0, so where band %s looked was not recorded; "
@@ -219,47 +210,32 @@ static SdmStatus open_camera(SdmContext *ctx, const SdmAsterBand *band, const ch
 
 /* ---- HDF-EOS (V004, V003): swath of one telescope -> band ---- */
 
-static bool all_finite(size_t n, const double *v)
-{
-    for (size_t i = 0; i < n; ++i)
-        if (!isfinite(v[i]))
-            return false;
-    return true;
-}
-
-/* A field as bands x lines x columns of double; its sizes in shape[3]. */
+/* A field as bands x lines x columns of double.  shape: the sizes to expect, 0 for any -> its sizes. */
 static SdmStatus read_field(SdmContext *ctx, SdmHdf4 *hdf, const char *path, const char *telescope,
                             const char *field, double **out, int shape[3])
 {
     char swath[16];
+    const int expected[3] = {shape[0], shape[1], shape[2]};
     snprintf(swath, sizeof swath, "VNIR_Band%s", telescope);
-    const SdmStatus st = sdm_hdf4_table(ctx, hdf, swath, field, out, shape);
-    const size_t count = st == SDM_OK ? (size_t)shape[0] * (size_t)shape[1] * (size_t)shape[2] : 0;
-    if (!all_finite(count, *out))
+    PASS(sdm_hdf4_table(ctx, hdf, swath, field, out, shape));
+    if (!sdm_all_finite((size_t)shape[0] * (size_t)shape[1] * (size_t)shape[2], *out))
         return sdm_fail(ctx, SDM_ERR_INPUT,
                         "%s: field %s of VNIR_Band%s holds NaN; the file is damaged, fetch it again", path,
                         field, telescope);
-    return st;
-}
-
-static SdmStatus read_shaped(SdmContext *ctx, SdmHdf4 *hdf, const char *path, const char *telescope,
-                             const char *field, const int expected[3], double **out)
-{
-    int s[3] = {0, 0, 0};
-    const SdmStatus st = read_field(ctx, hdf, path, telescope, field, out, s);
-    if (st != SDM_OK || memcmp(s, expected, sizeof s) == 0)
-        return st;
-    return sdm_fail(ctx, SDM_ERR_INPUT,
-                    "%s: field %s of VNIR_Band%s has %d x %d x %d values, expected %d x %d x %d to go with "
-                    "LatticePoint; the file is damaged, fetch it again",
-                    path, field, telescope, s[0], s[1], s[2], expected[0], expected[1], expected[2]);
+    if (expected[0] && memcmp(shape, expected, sizeof expected) != 0)
+        return sdm_fail(
+            ctx, SDM_ERR_INPUT,
+            "%s: field %s of VNIR_Band%s has %d x %d x %d values, expected %d x %d x %d to go with "
+            "LatticePoint; the file is damaged, fetch it again",
+            path, field, telescope, shape[0], shape[1], shape[2], expected[0], expected[1], expected[2]);
+    return SDM_OK;
 }
 
 /* V004 or V003 HDF-EOS: fields of the swath VNIR_Band<telescope>. */
 static SdmStatus read_hdf(SdmContext *ctx, SdmHdf4 *hdf, const char *path, const char *telescope,
                           SdmAsterBand *out)
 {
-    int s[3] = {0, 0, 0};
+    int s[3] = {0}, table[3] = {0};
     PASS(sdm_format(ctx, out->label, sizeof out->label, "%s (VNIR_Band%s)", path, telescope));
     PASS(sdm_format(ctx, out->source, sizeof out->source, "%s (VNIR_Band%s)", path, telescope));
     PASS(read_field(ctx, hdf, path, telescope, "LatticePoint", &out->lattice_px, s));
@@ -271,20 +247,20 @@ static SdmStatus read_hdf(SdmContext *ctx, SdmHdf4 *hdf, const char *path, const
             path, telescope, s[2]);
     out->nrow = s[0];
     out->ncol = s[1];
-    const int sight[3] = {out->nrow, out->ncol, 3}, state[3] = {1, out->nrow, 3};
-    PASS(read_shaped(ctx, hdf, path, telescope, "SightVector", sight, &out->sight));
-    PASS(read_shaped(ctx, hdf, path, telescope, "SatellitePosition", state, &out->position_m));
-    PASS(read_shaped(ctx, hdf, path, telescope, "SatelliteVelocity", state, &out->velocity_mps));
+    int sight[3] = {out->nrow, out->ncol, 3}, state[3] = {1, out->nrow, 3};
+    PASS(read_field(ctx, hdf, path, telescope, "SightVector", &out->sight, sight));
+    PASS(read_field(ctx, hdf, path, telescope, "SatellitePosition", &out->position_m, state));
+    PASS(read_field(ctx, hdf, path, telescope, "SatelliteVelocity", &out->velocity_mps, state));
     PASS(sdm_format(ctx, out->table, sizeof out->table, "%s (RadiometricCorrTable of VNIR_Band%s)", path,
                     telescope));
-    PASS(read_field(ctx, hdf, path, telescope, "RadiometricCorrTable", &out->radiometry, s));
-    out->radiometry_lines = s[1];
-    if (s[0] != 1 || s[2] != 3)
+    PASS(read_field(ctx, hdf, path, telescope, "RadiometricCorrTable", &out->radiometry, table));
+    out->radiometry_lines = table[1];
+    if (table[0] != 1 || table[2] != 3)
         return sdm_fail(
             ctx, SDM_ERR_INPUT,
             "%s: field RadiometricCorrTable of VNIR_Band%s has %d values a line, expected 3 (C0 C1 "
             "C2); the file is damaged, fetch it again",
-            path, telescope, s[2]);
+            path, telescope, table[2]);
     return SDM_OK;
 }
 
@@ -304,13 +280,10 @@ static SdmStatus table_path(SdmContext *ctx, const Tables *t, const char *suffix
     char *const base = path + (sdm_path_base(path) - path);
     char folder[1024];
     snprintf(folder, sizeof folder, "%.*s", (int)(base - path), path);
-    char **const list = VSIReadDir(*folder ? folder : ".");
-    for (int i = 0; list && list[i]; ++i)
-        if (EQUAL(list[i], base)) {
-            memcpy(base, list[i], strlen(base));
-            break;
-        }
-    CSLDestroy(list);
+    SDM_CLOSED_BY(sdm_string_list_free) char **const list = VSIReadDir(*folder ? folder : ".");
+    const int at = CSLFindString(list, base);
+    if (at >= 0)
+        memcpy(base, list[at], strlen(base));
     return SDM_OK;
 }
 
@@ -320,22 +293,23 @@ static SdmStatus read_file(SdmContext *ctx, const Tables *t, const char *suffix,
     char path[1024];
     PASS(table_path(ctx, t, suffix, path));
     PASS(sdm_read_table(ctx, path, columns, out, lines));
-    if (t->scene)
-        PASS(sdm_scene_add_file(ctx, t->scene, path));
-    return SDM_OK;
+    return t->scene ? sdm_scene_add_file(ctx, t->scene, path) : SDM_OK;
 }
 
-static SdmStatus expect_lines(SdmContext *ctx, const Tables *t, const char *suffix, int found, int expected)
+/* A table of so many lines. */
+static SdmStatus read_lines(SdmContext *ctx, const Tables *t, const char *suffix, int columns, int expected,
+                            double **out)
 {
     char path[1024];
+    int found = 0;
+    PASS(read_file(ctx, t, suffix, columns, out, &found));
     if (found == expected)
         return SDM_OK;
-    const SdmStatus st = table_path(ctx, t, suffix, path);
-    return st != SDM_OK ? st
-                        : sdm_fail(ctx, SDM_ERR_INPUT,
-                                   "%s: %d lines of numbers, expected %d to go with LatticePoint.txt; "
-                                   "%s is cut short or one of them of another scene, fetch both again",
-                                   path, found, expected, found < expected ? "the file" : "LatticePoint.txt");
+    PASS(table_path(ctx, t, suffix, path));
+    return sdm_fail(ctx, SDM_ERR_INPUT,
+                    "%s: %d lines of numbers, expected %d to go with LatticePoint.txt; "
+                    "%s is cut short or one of them of another scene, fetch both again",
+                    path, found, expected, found < expected ? "the file" : "LatticePoint.txt");
 }
 
 /* Lattice: columns are the points that share the first one's row. */
@@ -358,13 +332,10 @@ static SdmStatus read_lattice(SdmContext *ctx, const Tables *t, SdmAsterBand *ou
 
 static SdmStatus read_velocity(SdmContext *ctx, const Tables *t, SdmAsterBand *out)
 {
+    static const char suffix[] = "SatelliteVelocity.txt";
     char path[1024];
-    int lines = 0;
-    PASS(table_path(ctx, t, "SatelliteVelocity.txt", path));
-    if (!sdm_path_exists(path))
-        return SDM_OK;
-    PASS(read_file(ctx, t, "SatelliteVelocity.txt", 3, &out->velocity_mps, &lines));
-    return expect_lines(ctx, t, "SatelliteVelocity.txt", lines, out->nrow);
+    PASS(table_path(ctx, t, suffix, path));
+    return sdm_path_exists(path) ? read_lines(ctx, t, suffix, 3, out->nrow, &out->velocity_mps) : SDM_OK;
 }
 
 /* Latitude and longitude, when both are there. */
@@ -387,9 +358,7 @@ static SdmStatus read_geocentric(SdmContext *ctx, const Tables *t, SdmAsterBand 
             ++missing;
             continue;
         }
-        int lines = 0;
-        PASS(read_file(ctx, t, suffix[k], out->ncol, degrees[k], &lines));
-        PASS(expect_lines(ctx, t, suffix[k], lines, out->nrow));
+        PASS(read_lines(ctx, t, suffix[k], out->ncol, out->nrow, degrees[k]));
     }
     if (missing)
         return SDM_OK;
@@ -408,7 +377,6 @@ static SdmStatus read_text(SdmContext *ctx, const char *base, const char *telesc
                            SdmScene *scene, SdmAsterBand *out)
 {
     const Tables t = {base, telescope, scene};
-    int lines = 0;
     if (image) {
         PASS(table_path(ctx, &t, "ImageData.tif", out->image));
         PASS(sdm_format(ctx, out->label, sizeof out->label, "%s", out->image));
@@ -422,10 +390,8 @@ static SdmStatus read_text(SdmContext *ctx, const char *base, const char *telesc
     }
     PASS(sdm_format(ctx, out->source, sizeof out->source, "%s.VNIR_Band%s.*.txt", base, telescope));
     PASS(read_lattice(ctx, &t, out));
-    PASS(read_file(ctx, &t, "SightVector.txt", 3, &out->sight, &lines));
-    PASS(expect_lines(ctx, &t, "SightVector.txt", lines, out->nrow * out->ncol));
-    PASS(read_file(ctx, &t, "SatellitePosition.txt", 3, &out->position_m, &lines));
-    PASS(expect_lines(ctx, &t, "SatellitePosition.txt", lines, out->nrow));
+    PASS(read_lines(ctx, &t, "SightVector.txt", 3, out->nrow * out->ncol, &out->sight));
+    PASS(read_lines(ctx, &t, "SatellitePosition.txt", 3, out->nrow, &out->position_m));
     PASS(read_velocity(ctx, &t, out));
     PASS(read_geocentric(ctx, &t, out));
     PASS(table_path(ctx, &t, "RadiometricCorrTable.txt", out->table));
@@ -442,7 +408,7 @@ SdmStatus sdm_aster_open_tables(SdmContext *ctx, const char *base_path, const ch
     SDM_CLOSED_BY(band_free) SdmAsterBand band = {.nrow = 0};
     *out = NULL;
     PASS(read_text(ctx, base_path, telescope, false, NULL, &band));
-    return open_camera(ctx, &band, telescope, out);
+    return open_camera(ctx, &band, telescope, false, out);
 }
 
 /* The lattice must cover the image, and no more than that. */
@@ -467,24 +433,21 @@ static SdmStatus check_cover(SdmContext *ctx, const SdmAsterBand *band, const Sd
 static SdmStatus open_view(SdmContext *ctx, int k, SdmAsterBand *band, SdmUnpackedBand *unpacked,
                            SdmScene *scene)
 {
-    const SdmOptions *const opt = scene->options;
     SdmView *const view = &scene->view[k];
-    const SdmImageSource src = {.name = band->image,
+    const SdmImageSource src = {.scene = scene,
+                                .view = k,
+                                .name = band->image,
                                 .label = band->label,
-                                .mask = k ? opt->mask_right : opt->mask_left,
-                                .option = k ? "--mask-right" : "--mask-left",
                                 .table = band->radiometry,
                                 .table_lines = band->radiometry_lines,
                                 .table_name = band->table,
-                                .depth = scene->depth,
                                 .unpacked = unpacked};
     PASS(sdm_format(ctx, view->name, sizeof view->name, "%s", band->label));
     PASS(sdm_image_open(ctx, &src, &view->image));
     if (scene->depth == SDM_DEPTH_WHOLE && strncmp(band->image, "/vsizip/", 8) == 0)
         PASS(sdm_check_packed(ctx, band->image));
     PASS(check_cover(ctx, band, view->image));
-    band->once_more = scene->depth != SDM_DEPTH_WHOLE;
-    return open_camera(ctx, band, TELESCOPE[k], &view->camera);
+    return open_camera(ctx, band, TELESCOPE[k], scene->depth != SDM_DEPTH_WHOLE, &view->camera);
 }
 
 /* A scene that was taken at night, or with the VNIR telescopes off. */

@@ -30,11 +30,6 @@ void sdm_camera_locate(const SdmCamera *cam, size_t n, const double *image, doub
     }
 }
 
-void sdm_camera_bin(SdmCamera *cam, int bin)
-{
-    cam->bin = bin;
-}
-
 void sdm_camera_height_range(const SdmCamera *cam, double *hmin_m, double *hmax_m)
 {
     *hmin_m = cam->hmin_m;

@@ -23,15 +23,10 @@ void sdm_camera_height_range(const SdmCamera *cam, double *hmin_m, double *hmax_
 /* Source of a camera, and doubts about it. */
 enum { SDM_CAMERA_SOURCE = 256, SDM_CAMERA_DOUBT = 320 };
 typedef struct SdmCameraNote {
-    char source[SDM_CAMERA_SOURCE]; /* of an RPC: "metadata in the file",
-                                       "left_RPC.TXT"; else "" */
-    char doubt[SDM_CAMERA_DOUBT];   /* a clause: why it may not be the image's; "":
-                                       nothing speaks against it */
+    char source[SDM_CAMERA_SOURCE]; /* of an RPC: "metadata in the file", "left_RPC.TXT"; else "" */
+    char doubt[SDM_CAMERA_DOUBT];   /* a clause: why it may not be the image's; "": it may */
     int bin;                        /* a pixel of the view is the mean of bin x bin of the image; 0: of one */
 } SdmCameraNote;
-
-/* From now on for the image whose pixels are the means of bin x bin. */
-void sdm_camera_bin(SdmCamera *cam, int bin);
 
 const char *sdm_camera_kind(const SdmCamera *cam); /* "aster", "rpc", "parallel" */
 
@@ -50,6 +45,20 @@ typedef struct SdmAsterArrays {
     bool silent; /* no line in the log */
 } SdmAsterArrays;
 SdmStatus sdm_camera_open_aster(SdmContext *ctx, const char *name, const SdmAsterArrays *in, SdmCamera **out);
+
+/* Names of the numbers of an RPC in the order of SdmRpc, as GDAL and DIMAP spell them: first those of one
+ * number each, then those of 20. */
+enum { SDM_RPC_SINGLE = 10, SDM_RPC_TAGS = 14, SDM_RPC_COEFFICIENTS = 20 };
+extern const char *const sdm_rpc_tags[SDM_RPC_TAGS];
+/* How many numbers a tag has, and the place of the first among all. */
+static inline int sdm_rpc_count(int tag)
+{
+    return tag < SDM_RPC_SINGLE ? 1 : SDM_RPC_COEFFICIENTS;
+}
+static inline int sdm_rpc_place(int tag)
+{
+    return tag < SDM_RPC_SINGLE ? tag : SDM_RPC_SINGLE + (tag - SDM_RPC_SINGLE) * SDM_RPC_COEFFICIENTS;
+}
 
 SdmStatus sdm_camera_open_rpc(SdmContext *ctx, const char *name, const SdmRpc *rpc, SdmCamera **out);
 

@@ -10,7 +10,7 @@
 struct SdmCamera {
     const char *kind;
     double hmin_m, hmax_m;
-    int bin; /* see sdm_camera_bin(); 0: none */
+    int bin; /* for the image whose pixels are the means of bin x bin; 0: none */
     void (*project)(const SdmCamera *cam, size_t n, const double *ground, double *image);
     void (*locate)(const SdmCamera *cam, size_t n, const double *image, double *ground);
     void (*release)(SdmCamera *cam); /* frees what the kind owns besides its own struct; may be NULL */

@@ -25,21 +25,18 @@ int64_t sdm_image_height(const SdmImage *im)
 
 void sdm_image_stretch(const SdmImage *im, double *scale, double *offset)
 {
-    *scale = im->scale;
-    *offset = im->offset;
+    *scale = im->q.scale;
+    *offset = im->q.offset;
 }
 
 void sdm_image_radiometry(const SdmImage *im, SdmRadiometry *out)
 {
-    *out = (SdmRadiometry){im->scale, im->offset, im->saturated_at, {im->fill[0], im->fill[1]}};
+    *out = im->q;
 }
 
 void sdm_image_set_radiometry(SdmImage *im, const SdmRadiometry *r)
 {
-    im->scale = r->scale;
-    im->offset = r->offset;
-    im->saturated_at = r->saturated_at;
-    memcpy(im->fill, r->fill, sizeof im->fill);
+    im->q = *r;
 }
 
 void sdm_image_describe(const SdmImage *im, char *mask, size_t size, double *unusable, double *saturated)
@@ -56,10 +53,10 @@ void sdm_image_describe(const SdmImage *im, char *mask, size_t size, double *unu
         snprintf(own, sizeof own, "nodata %.9g", nodata);
     else if (flags)
         snprintf(own, sizeof own, "mask of the file");
-    for (int k = 0; k < 2 && !isnan(im->fill[k]); k++) {
+    for (int k = 0; k < 2 && !isnan(im->q.fill[k]); k++) {
         const size_t at = strlen(own);
         char value[24];
-        sdm_fill_text(im->fill[k], value);
+        sdm_fill_text(im->q.fill[k], value);
         snprintf(own + at, sizeof own - at, "%s%s = no data, not declared", at ? "; " : "", value);
     }
     snprintf(mask, size, "%s%s%s%.400s", own, *own && im->user_mask ? "; " : "",
@@ -114,7 +111,7 @@ static SdmStatus apply_mask(SdmContext *ctx, const SdmImage *im, GDALRasterBandH
 
 SDM_VECTOR_LOOPS static void find_nodata(const SdmImage *im, const float *raw, int64_t w, uint8_t *flaws)
 {
-    const float zero = im->zero_is_fill ? 0.0f : NAN, low = im->fill[0], high = im->fill[1];
+    const float zero = im->zero_is_fill ? 0.0f : NAN, low = im->q.fill[0], high = im->q.fill[1];
     for (int64_t c = 0; c < w; ++c)
         flaws[c] = (!(fabsf(raw[c]) <= FLT_MAX) | (raw[c] == zero) | (raw[c] == low) | (raw[c] == high))
                        ? SDM_FLAW_NODATA
@@ -166,18 +163,11 @@ SdmStatus sdm_image_raw(SdmContext *ctx, SdmImage *im, SdmImageWindow at, float 
     if (!bin)
         return read_raster(ctx, im, at, raw, flaws);
     const SdmImageWindow pixels = {at.x * bin, at.y * bin, at.w * bin, at.h * bin};
-    PASS(sdm_alloc(ctx, &in, (size_t)(pixels.w * pixels.h), sizeof *in, "image strip"));
-    PASS(sdm_alloc(ctx, &found, (size_t)(pixels.w * pixels.h), 1, "image strip"));
+    const size_t n = (size_t)(pixels.w * pixels.h);
+    PASS(SDM_ALLOC(ctx, "image strip", SDM_ARRAY(in, n), SDM_ARRAY(found, n)));
     PASS(read_raster(ctx, im, pixels, in, found));
     average_bins(bin, at.w, at.h, in, found, raw, flaws);
     return SDM_OK;
-}
-
-void sdm_image_bin(SdmImage *im, int bin)
-{
-    im->bin = bin;
-    im->width /= bin;
-    im->height /= bin;
 }
 
 /* The nearest integer, ties to even: beyond 2^23 floats are integers, and the lowest bits are those of the
@@ -214,11 +204,11 @@ SDM_VECTOR_LOOPS static unsigned row_of_bytes(const SdmImage *im, const uint8_t 
 SDM_VECTOR_LOOPS static unsigned row_of_floats(const SdmImage *im, const float *raw, const uint8_t *found,
                                                int64_t x0, int64_t w, int16_t *out, uint8_t *flaws)
 {
-    const float scale = (float)im->scale, offset = (float)im->offset;
+    const float scale = (float)im->q.scale, offset = (float)im->q.offset;
     uint8_t any = 0;
     for (int64_t c = 0; c < w; ++c) {
         const float gain = im->gain ? im->gain[x0 + c] : scale, bias = im->bias ? im->bias[x0 + c] : offset;
-        const uint8_t bright = !found[c] && raw[c] >= im->saturated_at ? SDM_FLAW_SATURATED : 0;
+        const uint8_t bright = !found[c] && raw[c] >= im->q.saturated_at ? SDM_FLAW_SATURATED : 0;
         out[c] = found[c] ? SDM_Q_NODATA : quantise(raw[c] * gain + bias);
         any |= (uint8_t)(found[c] | bright);
         if (flaws)
@@ -282,8 +272,8 @@ static SdmStatus read_part(SdmContext *ctx, SdmImage *im, SdmImageWindow p, cons
     const int64_t row_px = p.w * (im->bin ? im->bin * im->bin : 1);
     const int64_t fit = STRIP_PX / row_px > 1 ? STRIP_PX / row_px : 1, strip = p.h < fit ? p.h : fit;
     const int64_t row_pitch = (p.w + 63) / 64 * 64 + 32; /* an odd number of lines, see TILE_PITCH */
-    PASS(sdm_alloc(ctx, &raw, (size_t)(strip * p.w), sizeof *raw, "image strip"));
-    PASS(sdm_alloc(ctx, &found, (size_t)(strip * p.w), 1, "image strip"));
+    const size_t n = (size_t)(strip * p.w);
+    PASS(SDM_ALLOC(ctx, "image strip", SDM_ARRAY(raw, n), SDM_ARRAY(found, n)));
     if (to->turned)
         PASS(sdm_alloc(ctx, &row, (size_t)(TURN_ROWS * row_pitch), sizeof *row, "image strip"));
     for (int64_t y = 0; y < p.h; y += strip) {
@@ -372,8 +362,6 @@ void sdm_image_close(SdmImage **im)
     sdm_dataset_close(&(*im)->mask_dataset);
     sdm_dataset_close(&(*im)->mean);
     sdm_dataset_close(&(*im)->dataset);
-    sdm_free(&(*im)->raw);
-    sdm_free(&(*im)->gain);
-    sdm_free(&(*im)->bias);
+    SDM_FREE(&(*im)->raw, &(*im)->gain, &(*im)->bias);
     sdm_free(im);
 }

@@ -21,24 +21,20 @@ struct SdmImage {
     bool bytes;              /* 8-bit samples */
     bool single;             /* one band, which serves whatever --band says */
     bool zero_is_fill;
-    uint8_t *raw;         /* a whole ASTER band, height x width, or NULL */
-    float *gain, *bias;   /* ASTER: q = DN * gain + bias, per column; else NULL */
-    double scale, offset; /* q = DN' * scale + offset */
-    float fill[2];        /* raw values that stand for no data though the file does not say so; NaN: none */
-    float saturated_at;   /* raw values from here on are saturated; +inf when unknown */
+    uint8_t *raw;       /* a whole ASTER band, height x width, or NULL */
+    float *gain, *bias; /* ASTER: q = DN * gain + bias, per column; else NULL */
+    SdmRadiometry q;
     double unusable, saturated; /* shares of the sampled pixels, 0..1 */
 };
 
 typedef struct SdmImageSource {
-    const char *name;    /* GDAL's name */
-    const char *label;   /* what to name in messages; NULL = name */
-    const char *mask;    /* raster or NULL */
-    const char *option;  /* "--mask-left", "--mask-right" for messages */
-    int band;            /* from 1; 0 = the only one */
-    const double *table; /* ASTER: table_lines x 3 (C0 C1 C2), else NULL */
+    const SdmScene *scene; /* whose options and depth hold */
+    int view;              /* of the scene: which mask */
+    const char *name;      /* GDAL's name */
+    const char *label;     /* what to name in messages; NULL = name */
+    const double *table;   /* ASTER: table_lines x 3 (C0 C1 C2), else NULL */
     int table_lines;
     const char *table_name;
-    int depth;                  /* SdmDepth */
     SdmUnpackedBand *unpacked;  /* ASTER in HDF4: samples, which are taken, or their size; NULL: files */
     const SdmImageArray *array; /* the image and its mask in memory; NULL: files */
 } SdmImageSource;

@@ -83,15 +83,6 @@ static bool is_palette(GDALRasterBandH band)
     return false;
 }
 
-static SdmStatus check_size(SdmContext *ctx, const SdmImage *im)
-{
-    if (im->width >= SDM_IMAGE_MIN_PX && im->height >= SDM_IMAGE_MIN_PX)
-        return SDM_OK;
-    return sdm_fail(
-        ctx, SDM_ERR_INPUT, "%s: %lld x %lld pixels, expected at least %d x %d; give the full image",
-        im->name, (long long)im->width, (long long)im->height, (int)SDM_IMAGE_MIN_PX, (int)SDM_IMAGE_MIN_PX);
-}
-
 static SdmStatus check_kind(SdmContext *ctx, SdmImage *im)
 {
     const GDALDataType type = GDALGetRasterDataType(im->samples);
@@ -175,22 +166,24 @@ static SdmStatus open_array(SdmContext *ctx, SdmImage *im, const SdmImageArray *
 
 static SdmStatus open_mask(SdmContext *ctx, SdmImage *im, const SdmImageSource *src)
 {
-    if (!src->mask)
+    const SdmOptions *const o = src->scene->options;
+    const char *const mask = src->view ? o->mask_right : o->mask_left;
+    if (!mask)
         return SDM_OK;
-    im->mask_dataset = sdm_gdal_open(src->mask);
+    im->mask_option = src->view ? "--mask-right " : "--mask-left ";
+    im->mask_dataset = sdm_gdal_open(mask);
     if (!im->mask_dataset || GDALGetRasterCount(im->mask_dataset) < 1)
         return sdm_fail(ctx, SDM_ERR_INPUT,
-                        "%s %s: not a raster that GDAL can read (%.300s); give a raster of the image's size, "
+                        "%s%s: not a raster that GDAL can read (%.300s); give a raster of the image's size, "
                         "0 where not to use it",
-                        src->option, src->mask, sdm_gdal_reason());
+                        im->mask_option, mask, sdm_gdal_reason());
     im->user_mask = GDALGetRasterBand(im->mask_dataset, 1);
-    im->mask_option = strcmp(src->option, "--mask-left") == 0 ? "--mask-left " : "--mask-right ";
     const int w = GDALGetRasterXSize(im->mask_dataset), h = GDALGetRasterYSize(im->mask_dataset);
     if (w != im->width || h != im->height)
         return sdm_fail(ctx, SDM_ERR_INPUT,
-                        "%s %s: %d x %d pixels, but the image %s has %lld x %lld; make the mask on the "
+                        "%s%s: %d x %d pixels, but the image %s has %lld x %lld; make the mask on the "
                         "image's own pixels",
-                        src->option, src->mask, w, h, im->name, (long long)im->width, (long long)im->height);
+                        im->mask_option, mask, w, h, im->name, (long long)im->width, (long long)im->height);
     return SDM_OK;
 }
 
@@ -218,7 +211,7 @@ static SdmStatus load_aster(SdmContext *ctx, SdmImage *im, const SdmImageSource 
         im->gain[c] = (float)(gain * SCALE_BYTES);
         im->bias[c] = (float)(t[0] * SCALE_BYTES + OFFSET_BYTES);
     }
-    if (src->depth == SDM_DEPTH_CAMERAS)
+    if (src->scene->depth == SDM_DEPTH_CAMERAS)
         return SDM_OK;
     if (src->unpacked) {
         im->raw = src->unpacked->sample;
@@ -308,18 +301,19 @@ static SdmStatus build(SdmContext *ctx, const SdmImageSource *src, SdmImage *im)
     } else if (!(im->dataset = open_file(ctx, src->name)))
         return fail_open(ctx, im->name);
     if (im->dataset) {
-        PASS(choose_band(ctx, im, src->band));
+        PASS(choose_band(ctx, im, src->scene->options->band));
         PASS(check_kind(ctx, im));
     }
-    PASS(check_size(ctx, im));
+    if (im->width < SDM_IMAGE_MIN_PX || im->height < SDM_IMAGE_MIN_PX)
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s: %lld x %lld pixels, expected at least %d x %d; give the full image", im->name,
+                        (long long)im->width, (long long)im->height, (int)SDM_IMAGE_MIN_PX,
+                        (int)SDM_IMAGE_MIN_PX);
     PASS(open_mask(ctx, im, src));
-    im->scale = SCALE_BYTES;
-    im->offset = OFFSET_BYTES;
-    im->fill[0] = im->fill[1] = NAN;
-    im->saturated_at = im->bytes ? 255.0f : INFINITY;
+    im->q = (SdmRadiometry){SCALE_BYTES, OFFSET_BYTES, im->bytes ? 255.0f : INFINITY, {NAN, NAN}};
     if (src->table)
         PASS(load_aster(ctx, im, src));
-    if (src->depth == SDM_DEPTH_WHOLE)
+    if (src->scene->depth == SDM_DEPTH_WHOLE)
         PASS(sdm_image_measure(ctx, im));
     return SDM_OK;
 }

@@ -191,8 +191,8 @@ static SdmStatus sample_image(SdmContext *ctx, Measure *m, SdmImageWindow size)
     const int64_t rows = size.h < WINDOW_PX / size.w ? size.h : WINDOW_PX / size.w;
     SDM_OWNED float *raw = NULL;
     SDM_OWNED uint8_t *flaws = NULL;
-    PASS(sdm_alloc(ctx, &raw, (size_t)(size.w * rows), sizeof *raw, "image window"));
-    PASS(sdm_alloc(ctx, &flaws, (size_t)(size.w * rows), 1, "image window"));
+    const size_t n = (size_t)(size.w * rows);
+    PASS(SDM_ALLOC(ctx, "image window", SDM_ARRAY(raw, n), SDM_ARRAY(flaws, n)));
     m->raw = raw;
     m->flaws = flaws;
     for (int64_t top = 0; top < height; top += size.h)
@@ -228,8 +228,8 @@ static void set_stretch(SdmImage *im, const Samples *s)
     const double low = s->value[n / 1000], high = s->value[n - 1 - n / 1000];
     const double min = s->min, max = s->max, range = fmax(high - low, 1e-3 * (max - min));
     const double from = fmax(min, low - 0.5 * range), to = fmin(max, high + 1.5 * range);
-    im->scale = 2 * SDM_Q_MAX / (to - from);
-    im->offset = -SDM_Q_MAX - from * im->scale;
+    im->q.scale = 2 * SDM_Q_MAX / (to - from);
+    im->q.offset = -SDM_Q_MAX - from * im->q.scale;
 }
 
 /* A clipped sensor leaves many pixels at the highest value; noise does not. */
@@ -240,16 +240,16 @@ static void set_saturation(SdmImage *im, const Samples *s)
     while (saturated < s->count && s->value[s->count - 1 - saturated] == max)
         ++saturated;
     if (saturated >= 32 && saturated * 5000 >= s->count)
-        im->saturated_at = max;
+        im->q.saturated_at = max;
     else if (GDALGetRasterDataType(im->band) == GDT_UInt16)
-        im->saturated_at = UINT16_MAX;
+        im->q.saturated_at = UINT16_MAX;
 }
 
 static void set_shares(SdmImage *im, const Samples *s)
 {
     int64_t saturated = 0;
     for (int64_t i = 0; i < s->count; ++i)
-        saturated += s->value[i] >= im->saturated_at;
+        saturated += s->value[i] >= im->q.saturated_at;
     im->unusable = s->tried ? 1.0 - (double)s->count / (double)s->tried : 0.0;
     im->saturated = s->tried ? (double)saturated / (double)s->tried : 0.0;
 }
@@ -259,10 +259,10 @@ static void drop_fill(SdmImage *im, Samples *s)
 {
     int64_t from = 0, to = s->count;
     const bool top_alone = im->own_mask || im->zero_is_fill;
-    if (!sdm_fill_find(s->value, &from, &to, top_alone, im->fill))
+    if (!sdm_fill_find(s->value, &from, &to, top_alone, im->q.fill))
         return;
     if (top_alone && (s->count - to) * SATURATED_PART < s->count) { /* spots, not a collar: saturated */
-        im->fill[0] = NAN;
+        im->q.fill[0] = NAN;
         return;
     }
     memmove(s->value, s->value + from, (size_t)(to - from) * sizeof *s->value);
@@ -302,8 +302,8 @@ static void drop_frame(SdmImage *im, const Side side[4], Samples *s)
 static void warn_fill(SdmContext *ctx, const SdmImage *im, int64_t before, const Samples *s)
 {
     char value[24];
-    for (int k = 0; k < 2 && !isnan(im->fill[k]); ++k) {
-        sdm_fill_text(im->fill[k], value);
+    for (int k = 0; k < 2 && !isnan(im->q.fill[k]); ++k) {
+        sdm_fill_text(im->q.fill[k], value);
         sdm_log(ctx, SDM_LOG_WARNING, 1,
                 "%s: %s is taken for no data, though the file does not declare it (%.1f %% of the pixels "
                 "looked at are fill, the others lie in %.6g..%.6g); declare it with gdal_edit.py -a_nodata "
@@ -346,9 +346,9 @@ static SdmStatus set_radiometry(SdmContext *ctx, SdmImage *im, const Side side[4
 SdmStatus sdm_image_measure(SdmContext *ctx, SdmImage *im)
 {
     const Sampling p = choose_sampling(im->width, im->height);
+    const size_t n = (size_t)p.most;
     SDM_OWNED float *value = NULL, *spare = NULL;
-    PASS(sdm_alloc_raw(ctx, &value, (size_t)p.most, sizeof *value, "image samples"));
-    PASS(sdm_alloc_raw(ctx, &spare, (size_t)p.most, sizeof *spare, "image samples"));
+    PASS(SDM_ALLOC_RAW(ctx, "image samples", SDM_ARRAY(value, n), SDM_ARRAY(spare, n)));
     Measure m = {.im = im, .p = p, .s = {.value = value, .spare = spare, .min = INFINITY, .max = -INFINITY}};
     PASS(sample_image(ctx, &m, choose_window(im)));
     return set_radiometry(ctx, im, m.side, &m.s);

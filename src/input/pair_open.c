@@ -66,21 +66,16 @@ static SdmStatus add_files(SdmContext *ctx, const char *name, GDALDatasetH ds, S
 
 static SdmStatus open_view(SdmContext *ctx, int k, const char *name, SdmScene *scene)
 {
-    const SdmOptions *const opt = scene->options;
-    const bool parallel = !isnan(opt->base_height);
+    const double base_height = scene->options->base_height;
     SdmView *const view = &scene->view[k];
-    const SdmImageSource src = {.name = name,
-                                .mask = k ? opt->mask_right : opt->mask_left,
-                                .option = k ? "--mask-right" : "--mask-left",
-                                .band = opt->band,
-                                .depth = scene->depth};
+    const SdmImageSource src = {.scene = scene, .view = k, .name = name};
     PASS(sdm_format(ctx, view->name, sizeof view->name, "%s", name));
     PASS(sdm_image_open(ctx, &src, &view->image));
     const GDALDatasetH ds = view->image->dataset;
     PASS(add_files(ctx, name, ds, scene));
     take_time(ctx, name, ds, k ? scene->right_time_utc : scene->time_utc);
-    return parallel ? open_parallel(ctx, name, ds, k ? opt->base_height : 0.0, &view->camera)
-                    : open_rpc(ctx, name, scene, view);
+    return isnan(base_height) ? open_rpc(ctx, name, scene, view)
+                              : open_parallel(ctx, name, ds, k ? base_height : 0.0, &view->camera);
 }
 
 SdmStatus sdm_pair_open(SdmContext *ctx, const char *left, const char *right, SdmScene *scene)

@@ -156,10 +156,7 @@ static bool set_transform(const double corner[6], Parallel *cam)
     v[1] = f[5] / det, v[2] = -f[2] / det, v[4] = -f[4] / det, v[5] = f[1] / det;
     v[0] = -(v[1] * f[0] + v[2] * f[3]);
     v[3] = -(v[4] * f[0] + v[5] * f[3]);
-    for (int i = 0; i < 6; ++i)
-        if (!isfinite(v[i]) || !isfinite(f[i]))
-            return false;
-    return true;
+    return sdm_all_finite(6, v) && sdm_all_finite(6, f);
 }
 
 static SdmStatus build(SdmContext *ctx, const char *name, const SdmParallel *in, Parallel *cam)
@@ -198,16 +195,14 @@ SdmStatus sdm_camera_open_parallel(SdmContext *ctx, const char *name, const SdmP
 {
     Parallel *cam = NULL;
     *out = NULL;
-    SdmStatus st = sdm_alloc(ctx, &cam, 1, sizeof *cam, "camera");
-    if (st != SDM_OK)
-        return st;
+    PASS(sdm_alloc(ctx, &cam, 1, sizeof *cam, "camera"));
     cam->base = (SdmCamera){.kind = "parallel",
                             .hmin_m = -500.0,
                             .hmax_m = 9000.0,
                             .project = project,
                             .locate = locate,
                             .release = release};
-    st = build(ctx, name, in, cam);
+    const SdmStatus st = build(ctx, name, in, cam);
     *out = &cam->base;
     if (st != SDM_OK)
         sdm_camera_close(out);

@@ -43,8 +43,7 @@ static SdmWalk find_index(void *user, const char *path, const char *name)
 /* The text of a small file; sdm_free(). */
 static SdmStatus read_text(SdmContext *ctx, const char *path, char **out)
 {
-    SdmStatus st = SDM_OK;
-    VSILFILE *const f = VSIFOpenL(path, "rb");
+    SDM_CLOSED_BY(sdm_vsi_close) VSILFILE *const f = VSIFOpenL(path, "rb");
     *out = NULL;
     if (!f)
         return sdm_fail(ctx, SDM_ERR_INPUT, "%s: cannot be opened for reading; check its permissions", path);
@@ -52,14 +51,13 @@ static SdmStatus read_text(SdmContext *ctx, const char *path, char **out)
     const size_t n = (size_t)VSIFTellL(f);
     VSIFSeekL(f, 0, SEEK_SET);
     if (n > INDEX_BYTES)
-        TRY(sdm_fail(ctx, SDM_ERR_INPUT, "%s: %zu bytes, expected the description of a product of at most %d",
-                     path, n, (int)INDEX_BYTES));
-    TRY(sdm_alloc(ctx, out, n + 1, 1, "description of a product"));
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s: %zu bytes, expected the description of a product of at most %d", path, n,
+                        (int)INDEX_BYTES);
+    PASS(sdm_alloc(ctx, out, n + 1, 1, "description of a product"));
     if (VSIFReadL(*out, 1, n, f) != n)
-        st = sdm_fail(ctx, SDM_ERR_INPUT, "%s: cannot be read to its end; fetch it again", path);
-done:
-    VSIFCloseL(f);
-    return st;
+        return sdm_fail(ctx, SDM_ERR_INPUT, "%s: cannot be read to its end; fetch it again", path);
+    return SDM_OK;
 }
 
 /* Is every image that the description names there?  Names stand in quotes: <DATA_FILE_PATH href="...">,

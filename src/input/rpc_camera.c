@@ -4,6 +4,11 @@
 
 #include <math.h>
 
+const char *const sdm_rpc_tags[SDM_RPC_TAGS] = {
+    "LINE_OFF",       "SAMP_OFF",       "LAT_OFF",        "LONG_OFF",      "HEIGHT_OFF",
+    "LINE_SCALE",     "SAMP_SCALE",     "LAT_SCALE",      "LONG_SCALE",    "HEIGHT_SCALE",
+    "LINE_NUM_COEFF", "LINE_DEN_COEFF", "SAMP_NUM_COEFF", "SAMP_DEN_COEFF"};
+
 static const double FAR = 10.0; /* normalised coordinates beyond this are not the camera's business */
 
 typedef struct Rpc {
@@ -136,39 +141,25 @@ static void make_positive(SdmRpc *c)
     c->samp_scale = fabs(c->samp_scale);
 }
 
-static bool finite_all(int n, const double *v)
-{
-    for (int i = 0; i < n; ++i)
-        if (!isfinite(v[i]))
-            return false;
-    return true;
-}
-
 static SdmStatus check(SdmContext *ctx, const char *name, const SdmRpc *c)
 {
-    const struct {
-        const char *key;
-        double value, limit;
-    } scale[] = {{"LINE_SCALE", c->line_scale, 1e7},
-                 {"SAMP_SCALE", c->samp_scale, 1e7},
-                 {"LAT_SCALE", c->lat_scale, 90},
-                 {"LONG_SCALE", c->long_scale, 360},
-                 {"HEIGHT_SCALE", c->height_scale, 2e4}};
-    for (int i = 0; i < 5; ++i)
-        if (!(scale[i].value > 0.0) || !(scale[i].value <= scale[i].limit))
+    enum { SCALES = 5 /* behind as many offsets */ };
+    static const double limit[SCALES] = {1e7, 1e7, 90, 360, 2e4};
+    const double *const number = (const double *)(const void *)c, *const scale = number + SCALES;
+    for (int i = 0; i < SCALES; ++i)
+        if (!(scale[i] > 0.0) || !(scale[i] <= limit[i]))
             return sdm_fail(ctx, SDM_ERR_INPUT,
                             "%s: RPC %s is %g, expected a number other than 0 up to %g; get the image's RPC "
                             "from its supplier again",
-                            name, scale[i].key, scale[i].value, scale[i].limit);
-    const double off[5] = {c->line_off, c->samp_off, c->lat_off, c->long_off, c->height_off};
-    if (!finite_all(5, off) || !(fabs(c->lat_off) <= 90.0) || !(fabs(c->long_off) <= 360.0) ||
+                            name, sdm_rpc_tags[SCALES + i], scale[i], limit[i]);
+    if (!sdm_all_finite(SCALES, number) || !(fabs(c->lat_off) <= 90.0) || !(fabs(c->long_off) <= 360.0) ||
         !(fabs(c->height_off) <= 2e4))
         return sdm_fail(ctx, SDM_ERR_INPUT,
                         "%s: RPC offsets are no place on Earth (LAT_OFF %g, LONG_OFF %g, HEIGHT_OFF %g); "
                         "get the image's RPC from its supplier again",
                         name, c->lat_off, c->long_off, c->height_off);
-    if (!finite_all(20, c->line_num) || !finite_all(20, c->line_den) || !finite_all(20, c->samp_num) ||
-        !finite_all(20, c->samp_den) || c->line_den[0] == 0.0 || c->samp_den[0] == 0.0)
+    if (!sdm_all_finite(4 * SDM_RPC_COEFFICIENTS, number + SDM_RPC_SINGLE) || c->line_den[0] == 0.0 ||
+        c->samp_den[0] == 0.0)
         return sdm_fail(ctx, SDM_ERR_INPUT,
                         "%s: RPC coefficients are not all numbers, or a denominator begins with 0; get the "
                         "image's RPC from its supplier again",

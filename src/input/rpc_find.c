@@ -9,11 +9,6 @@
 #include <math.h>
 #include <string.h>
 
-const char *const sdm_rpc_tags[SDM_RPC_TAGS] = {
-    "LINE_OFF",       "SAMP_OFF",       "LAT_OFF",        "LONG_OFF",      "HEIGHT_OFF",
-    "LINE_SCALE",     "SAMP_SCALE",     "LAT_SCALE",      "LONG_SCALE",    "HEIGHT_SCALE",
-    "LINE_NUM_COEFF", "LINE_DEN_COEFF", "SAMP_NUM_COEFF", "SAMP_DEN_COEFF"};
-
 /* ---- DIMAP: description of a product (DIM_*.XML) and its RPC (RPC_*.XML) ----
  *
  * Read here and not by GDAL, of which some releases (3.5.1 to 3.6 at least) take the first column of the
@@ -103,8 +98,7 @@ static SdmStatus read_dimap_rpc(SdmContext *ctx, const char *path, SdmRpc *out, 
     return SDM_OK;
 }
 
-/* Two RPCs of one image that place the ground farther apart than their own
- * rounding (that of RPC00B in NITF) are two cameras. */
+/* Two RPCs that place the ground farther apart than their rounding (RPC00B in NITF) are two cameras. */
 static const double SAME_CAMERA_PX = 2.0;
 static const char IN_FILE[] = "metadata in the file";
 enum { TEXT_BYTES = 1 << 20 };
@@ -145,17 +139,14 @@ static bool is_same(const SdmRpc *a, const SdmRpc *b)
     return memcmp(a, b, sizeof *a) == 0;
 }
 
-/* The RPC in the file itself: without names of other files GDAL looks at none.
- */
+/* The RPC in the file itself: where it is told of no other files, GDAL looks at none. */
 static bool read_inside(const char *name, GDALDatasetH like, SdmRpc *out)
 {
     const char *const driver[] = {GDALGetDriverShortName(GDALGetDatasetDriver(like)), NULL};
     const char *const siblings[] = {sdm_path_base(name), NULL};
-    const GDALDatasetH ds = GDALOpenEx(name, GDAL_OF_RASTER | GDAL_OF_READONLY, driver, NULL, siblings);
-    const bool found = ds && take_domain(GDALGetMetadata(ds, "RPC"), out);
-    if (ds)
-        GDALClose(ds);
-    return found;
+    SDM_CLOSED_BY(sdm_dataset_close)
+    GDALDatasetH const ds = GDALOpenEx(name, GDAL_OF_RASTER | GDAL_OF_READONLY, driver, NULL, siblings);
+    return ds && take_domain(GDALGetMetadata(ds, "RPC"), out);
 }
 
 /* The RPC that GDAL finds in one file beside an image of that name, beside a small image in memory, where no
@@ -193,8 +184,10 @@ static bool is_camera_file(const char *path)
 static char **list_beside(const char *name, GDALDatasetH ds)
 {
     static const char *const endings[] = {"_RPC.TXT", "_rpc.txt", ".RPB", ".rpb", ".RPC", ".rpc"};
-    char **out = NULL, **const used = GDALGetFileList(ds), *const folder = CPLStrdup(CPLGetPath(name)),
-         *const stem = CPLStrdup(CPLFormFilename(folder, CPLGetBasename(name), NULL));
+    char **out = NULL, folder[SDM_PATH_SIZE], stem[SDM_PATH_SIZE];
+    SDM_CLOSED_BY(sdm_string_list_free) char **const used = GDALGetFileList(ds);
+    snprintf(folder, sizeof folder, "%s", CPLGetPath(name));
+    snprintf(stem, sizeof stem, "%s", CPLFormFilename(folder, CPLGetBasename(name), NULL));
     const char *const hidden = CPLGetConfigOption("GDAL_DISABLE_READDIR_ON_OPEN", "NO");
     const bool is_local =
         !sdm_is_virtual(name) || !strncmp(name, "/vsimem/", 8) || !strncmp(name, "/vsizip/", 8);
@@ -208,9 +201,6 @@ static char **list_beside(const char *name, GDALDatasetH ds)
         if (n < (int)sizeof path && CSLFindString(out, path) < 0 && sdm_path_exists(path))
             out = CSLAddString(out, path);
     }
-    CSLDestroy(used);
-    CPLFree(folder);
-    CPLFree(stem);
     return out;
 }
 
@@ -228,21 +218,18 @@ static bool holds(const char *text, const char *part)
 /* Does the text of a small file look like an RPC? */
 static bool looks_like_rpc(const char *path)
 {
-    GByte *text = NULL;
-    vsi_l_offset bytes = 0;
-    if (!VSIIngestFile(NULL, path, &text, &bytes, TEXT_BYTES))
-        return false;
-    const bool is = holds((const char *)text, "line_off") || holds((const char *)text, "lineOffset");
-    VSIFree(text); /* GDAL ended it with a 0 */
-    return is;
+    SDM_CLOSED_BY(sdm_vsi_free) GByte *text = NULL; /* GDAL ends it with a 0 */
+    return VSIIngestFile(NULL, path, &text, NULL, TEXT_BYTES) &&
+           (holds((const char *)text, "line_off") || holds((const char *)text, "lineOffset"));
 }
 
-/* A file beside the image that holds its name and is or seems to be an RPC; out
- * stays "" where there is none. */
+/* A file beside the image that holds its name and is or seems to be an RPC; out: "" where there is none. */
 static void find_misnamed(const char *name, char out[SDM_PATH_SIZE])
 {
-    char *const folder = CPLStrdup(CPLGetPath(name)), *const stem = CPLStrdup(CPLGetBasename(name));
-    char **const list = VSIReadDir(*folder ? folder : ".");
+    char folder[SDM_PATH_SIZE], stem[SDM_PATH_SIZE];
+    snprintf(folder, sizeof folder, "%s", CPLGetPath(name));
+    snprintf(stem, sizeof stem, "%s", CPLGetBasename(name));
+    SDM_CLOSED_BY(sdm_string_list_free) char **const list = VSIReadDir(*folder ? folder : ".");
     out[0] = '\0';
     for (int i = 0; list && list[i] && !*out; i++) {
         if (!holds(list[i], stem) || !is_camera_file(list[i]))
@@ -251,9 +238,6 @@ static void find_misnamed(const char *name, char out[SDM_PATH_SIZE])
         if (!holds(list[i], "rpc") && !looks_like_rpc(out))
             out[0] = '\0';
     }
-    CSLDestroy(list);
-    CPLFree(folder);
-    CPLFree(stem);
 }
 
 static SdmStatus fail_none(SdmContext *ctx, const char *name, char **beside)
@@ -289,35 +273,22 @@ static SdmStatus fail_none(SdmContext *ctx, const char *name, char **beside)
  * them has no place for it. */
 static double rpc_distance_px(const SdmRpc *a, const SdmRpc *b, int64_t w, int64_t h)
 {
-    double most = INFINITY;
-    SdmCamera *cam[2] = {NULL, NULL};
-    if (sdm_camera_open_rpc(NULL, "", a, &cam[0]) == SDM_OK &&
-        sdm_camera_open_rpc(NULL, "", b, &cam[1]) == SDM_OK) {
-        double lo, hi;
-        sdm_camera_height_range(cam[0], &lo, &hi);
-        most = 0.0;
-        for (int i = 0; i < 18; i++) {
-            const double at[3] = {0.5 * (i % 3) * (double)w, 0.5 * (double)(i / 3 % 3) * (double)h,
-                                  i < 9 ? fmax(lo, -500.0) : fmin(hi, 9000.0)};
-            double ground[3], back[2];
-            sdm_camera_locate(cam[0], 1, at, ground);
-            sdm_camera_project(cam[1], 1, ground, back);
-            const double d = hypot(back[0] - at[0], back[1] - at[1]);
-            most = d <= most ? most : isnan(d) ? INFINITY : d;
-        }
+    double lo, hi, most = 0.0;
+    SDM_CLOSED_BY(sdm_camera_close) SdmCamera *one = NULL, *other = NULL;
+    if (sdm_camera_open_rpc(NULL, "", a, &one) != SDM_OK ||
+        sdm_camera_open_rpc(NULL, "", b, &other) != SDM_OK)
+        return INFINITY;
+    sdm_camera_height_range(one, &lo, &hi);
+    for (int i = 0; i < 18; i++) {
+        const double at[3] = {0.5 * (i % 3) * (double)w, 0.5 * (double)(i / 3 % 3) * (double)h,
+                              i < 9 ? fmax(lo, -500.0) : fmin(hi, 9000.0)};
+        double ground[3], back[2];
+        sdm_camera_locate(one, 1, at, ground);
+        sdm_camera_project(other, 1, ground, back);
+        const double d = hypot(back[0] - at[0], back[1] - at[1]);
+        most = d <= most ? most : isnan(d) ? INFINITY : d;
     }
-    sdm_camera_close(&cam[0]);
-    sdm_camera_close(&cam[1]);
     return most;
-}
-
-static SdmStatus fail_two(SdmContext *ctx, const char *name, const char *a, const char *b, double px)
-{
-    return sdm_fail(
-        ctx, SDM_ERR_INPUT,
-        "%s: has two cameras, which lie %.4g px apart: %s and %s beside it; remove or rename the one that is "
-        "not the image's, or take that in the file with --config GDAL_DISABLE_READDIR_ON_OPEN=EMPTY_DIR",
-        name, px, a, b);
 }
 
 /* out->rpc is what GDAL takes: name its source.  False where no single file gives it (a product's index). */
@@ -357,8 +328,13 @@ static SdmStatus check_sources(SdmContext *ctx, const char *name, GDALDatasetH d
         const SdmRpc *const c = i < 0 ? &own : &other;
         const double px = is_same(c, &out->rpc) ? 0.0 : rpc_distance_px(&out->rpc, c, w, h);
         if (px > SAME_CAMERA_PX)
-            return fail_two(ctx, name, i < 0 || !*out->path ? IN_FILE : out->source,
-                            i < 0 ? out->source : rival, px);
+            return sdm_fail(ctx, SDM_ERR_INPUT,
+                            "%s: has two cameras, which lie %.4g px apart: %s and %s beside it; remove or "
+                            "rename the one that is "
+                            "not the image's, or take that in the file with --config "
+                            "GDAL_DISABLE_READDIR_ON_OPEN=EMPTY_DIR",
+                            name, px, i < 0 || !*out->path ? IN_FILE : out->source,
+                            i < 0 ? out->source : rival);
         const size_t n = strlen(out->source);
         if (px > 0.01)
             snprintf(out->source + n, sizeof out->source - n, " (%.100s is up to %.2g px off)", rival, px);
@@ -387,10 +363,9 @@ static SdmStatus find_dimap(SdmContext *ctx, GDALDatasetH ds, SdmFoundRpc *out, 
 static GDALDatasetH open_first_tile(GDALDatasetH ds)
 {
     GDALDatasetH tile = NULL;
-    char **const list = GDALGetFileList(ds);
+    SDM_CLOSED_BY(sdm_string_list_free) char **const list = GDALGetFileList(ds);
     for (int i = 0; list && list[i] && !tile; i++)
         tile = strstr(sdm_path_base(list[i]), "_R1C1") ? sdm_gdal_open(list[i]) : NULL;
-    CSLDestroy(list);
     return tile;
 }
 

@@ -4,24 +4,9 @@
 
 #include "input/image.h"
 
-/* Names of the numbers of an RPC in the order of SdmRpc, as GDAL and DIMAP spell them: first those of one
- * number each, then those of 20. */
-enum { SDM_RPC_SINGLE = 10, SDM_RPC_TAGS = 14, SDM_RPC_COEFFICIENTS = 20 };
-extern const char *const sdm_rpc_tags[SDM_RPC_TAGS];
-/* How many numbers a tag has, and the place of the first among all. */
-static inline int sdm_rpc_count(int tag)
-{
-    return tag < SDM_RPC_SINGLE ? 1 : SDM_RPC_COEFFICIENTS;
-}
-static inline int sdm_rpc_place(int tag)
-{
-    return tag < SDM_RPC_SINGLE ? tag : SDM_RPC_SINGLE + (tag - SDM_RPC_SINGLE) * SDM_RPC_COEFFICIENTS;
-}
-
 typedef struct SdmFoundRpc {
     SdmRpc rpc;
-    char source[SDM_CAMERA_SOURCE]; /* for people: "metadata in the file",
-                                       "left_RPC.TXT" */
+    char source[SDM_CAMERA_SOURCE]; /* for people: "metadata in the file", "left_RPC.TXT" */
     char path[SDM_PATH_SIZE];       /* of the file; "": the image itself */
 } SdmFoundRpc;
 

@@ -46,8 +46,8 @@ static void add_doubt(SdmCameraNote *note, const char *fmt, ...)
 
 /* ---- rays are straight ---- */
 
-/* Right RPCs bend their rays by less than 0.01 px, one whose coefficients stand
- * in another order by 0.5 to 110 px (Pleiades, WorldView-3, ZY-3). */
+/* Right RPCs bend their rays by less than 0.01 px, coefficients in another order by 0.5 to 110 px (Pleiades,
+ * WorldView-3, ZY-3). */
 static const double BENT_PX = 0.02, STRAIGHT_PX = 0.03, DOUBTFUL_BEND_PX = 10.0;
 
 static double distance(const double a[3], const double b[3])
@@ -56,8 +56,7 @@ static double distance(const double a[3], const double b[3])
                 (a[2] - b[2]) * (a[2] - b[2]));
 }
 
-/* The most that the middle of a ray lies beside the line between its ends, px;
- * rays that are lost do not count. */
+/* The most that the middle of a ray lies beside the line between its ends, px; lost rays do not count. */
 static double measure_bend_px(const SdmCamera *cam, const SdmImage *im)
 {
     double lo, hi, most = 0.0;

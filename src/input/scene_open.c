@@ -1,10 +1,12 @@
 /* Names of files, or arrays in memory -> the kind of scene, by content -> opened scene. */
 // SPDX-License-Identifier: Apache-2.0
 #define _LARGEFILE64_SOURCE 1 /* GDAL's VSIStatBufL is a struct stat64 */
+#include "core/math.h"
 #include "core/path.h"
 #include "geo/geodesy.h"
 #include "geo/gdal_scope.h"
 #include "input/aster_files.h"
+#include "input/camera_kinds.h"
 #include "input/image.h"
 #include "input/product_folder.h"
 #include "input/source.h"
@@ -67,7 +69,7 @@ static SdmStatus take(Fetch *f)
     SdmStatus st = SDM_OK;
     size_t n = 1;
     VSICurlPartialClearCache(f->address); /* of the connection that broke off */
-    VSILFILE *const from = VSIFOpenL(f->address, "rb");
+    SDM_CLOSED_BY(sdm_vsi_close) VSILFILE *const from = VSIFOpenL(f->address, "rb");
     if (!from || VSIFSeekL(from, (vsi_l_offset)f->done, SEEK_SET) != 0)
         n = 0;
     while (n > 0 && f->done < f->size && st == SDM_OK) {
@@ -78,8 +80,6 @@ static SdmStatus take(Fetch *f)
                             f->path, strerror(errno));
         f->done += (int64_t)n;
     }
-    if (from)
-        VSIFCloseL(from);
     return st;
 }
 
@@ -149,7 +149,7 @@ static const double BINS_FINER = 1.5;
 /* The ground sample distance at the middle of a view, m: the root of a pixel's area. */
 static double measure_gsd_m(const SdmView *v)
 {
-    double image[3][3], ground[3][3], p[3][3], hmin, hmax, cross[3];
+    double image[3][3], ground[3][3], p[3][3], side[2][3], hmin, hmax, cross[3];
     sdm_camera_height_range(v->camera, &hmin, &hmax);
     for (int k = 0; k < 3; k++) { /* a pixel, the next of its row, and of its column */
         image[k][0] = floor(0.5 * (double)v->image->width) + (k == 1);
@@ -159,11 +159,10 @@ static double measure_gsd_m(const SdmView *v)
     sdm_camera_locate(v->camera, 3, image[0], ground[0]);
     for (int k = 0; k < 3; k++)
         sdm_geodetic_to_ecef(ground[k][0], ground[k][1], ground[k][2], p[k]);
-    for (int i = 0; i < 3; i++) {
-        const int j = (i + 1) % 3, l = (i + 2) % 3;
-        cross[i] = (p[1][j] - p[0][j]) * (p[2][l] - p[0][l]) - (p[1][l] - p[0][l]) * (p[2][j] - p[0][j]);
-    }
-    return sqrt(sqrt(cross[0] * cross[0] + cross[1] * cross[1] + cross[2] * cross[2]));
+    for (int i = 0; i < 6; i++)
+        side[i / 3][i % 3] = p[1 + i / 3][i % 3] - p[0][i % 3];
+    sdm_cross3(side[0], side[1], cross);
+    return sqrt(sqrt(sdm_dot3(cross, cross)));
 }
 
 /* Bin the pixels of a view that are much finer than the other view's; bins stay somewhat finer than the
@@ -184,13 +183,13 @@ static SdmStatus bin_finer_view(SdmContext *ctx, SdmScene *scene)
                         "%d of these a side; give a larger image",
                         v->name, (long long)v->image->width, (long long)v->image->height, gsd_m[finer],
                         gsd_m[!finer], scene->view[!finer].name, (int)SDM_IMAGE_MIN_PX);
-    v->note.bin = (int)bin;
+    v->note.bin = v->image->bin = v->camera->bin = (int)bin;
+    v->image->width /= bin; /* a remainder at its ends is not used */
+    v->image->height /= bin;
     if (scene->depth == SDM_DEPTH_WHOLE)
         sdm_log(ctx, SDM_LOG_INFO, 1,
                 "%s has pixels of %.3g m, %s of %.3g m: the mean of %d x %d of the former is matched",
                 v->name, gsd_m[finer], scene->view[!finer].name, gsd_m[!finer], v->note.bin, v->note.bin);
-    sdm_image_bin(v->image, v->note.bin);
-    sdm_camera_bin(v->camera, v->note.bin);
     return SDM_OK;
 }
 
@@ -210,11 +209,10 @@ static const char *const content_name[] = {"a folder",      "a zip archive",    
 /* An address that leads to nothing. */
 static SdmStatus refuse_address(SdmContext *ctx, const char *path)
 {
-    char **const prefixes = VSIGetFileSystemsPrefixes();
+    SDM_CLOSED_BY(sdm_string_list_free) char **const prefixes = VSIGetFileSystemsPrefixes();
     bool known = false;
     for (int i = 0; prefixes && prefixes[i]; ++i)
         known = known || strncmp(path, prefixes[i], strlen(prefixes[i])) == 0;
-    CSLDestroy(prefixes);
     const char *const code = strrchr(sdm_gdal_reason(), ' ');
     if (code && (strcmp(code, " 401") == 0 || strcmp(code, " 403") == 0))
         return sdm_fail(ctx, SDM_ERR_INPUT,
@@ -288,11 +286,10 @@ static SdmStatus detect_content(SdmContext *ctx, const char *path, Content *out)
     if (at.st_size == 0)
         return sdm_fail(ctx, SDM_ERR_INPUT,
                         "%s: the file is empty, expected an image or an ASTER scene; fetch it again", path);
-    VSILFILE *const file = VSIFOpenL(path, "rb");
+    SDM_CLOSED_BY(sdm_vsi_close) VSILFILE *const file = VSIFOpenL(path, "rb");
     if (!file)
         return sdm_fail(ctx, SDM_ERR_INPUT, "%s: cannot be opened for reading; check its permissions", path);
     (void)VSIFReadL(head, 1, sizeof head - 1, file); /* of a shorter file: zeros behind its end */
-    VSIFCloseL(file);
     *out = content_of(head);
     return SDM_OK;
 }
@@ -354,16 +351,16 @@ static SdmStatus open_aster(SdmContext *ctx, Content content, const char *path, 
 /* Refuse packed files and pages of the archive's site. */
 static SdmStatus check_wrapping(SdmContext *ctx, Content content, const char *path)
 {
-    if (content != CONTENT_HTML && content != CONTENT_TAR && content != CONTENT_PACKED)
-        return SDM_OK;
     if (content == CONTENT_HTML)
         return sdm_fail(ctx, SDM_ERR_INPUT,
                         "%s: is a web page (of a login, or of an error) saved under that name, expected an "
                         "image or an ASTER scene; log in to the archive, then fetch it again",
                         path);
-    return sdm_fail(ctx, SDM_ERR_INPUT,
-                    "%s: is %s; unpack it, then give the scene's file or folder, or the images", path,
-                    content_name[content]);
+    if (content == CONTENT_TAR || content == CONTENT_PACKED)
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s: is %s; unpack it, then give the scene's file or folder, or the images", path,
+                        content_name[content]);
+    return SDM_OK;
 }
 
 /* The two images of an ASTER scene, without the tables of their cameras. */
@@ -374,11 +371,8 @@ static SdmStatus check_telescopes(SdmContext *ctx, const char *const path[2])
         telescopes |= strstr(sdm_path_base(path[k]), "Band3N")   ? 1
                       : strstr(sdm_path_base(path[k]), "Band3B") ? 2
                                                                  : 0;
-    const GDALDatasetH ds = telescopes == 3 ? sdm_gdal_open(path[0]) : NULL;
-    const bool bare = ds && !GDALGetMetadata(ds, "RPC");
-    if (ds)
-        GDALClose(ds);
-    if (!bare)
+    SDM_CLOSED_BY(sdm_dataset_close) GDALDatasetH const ds = telescopes == 3 ? sdm_gdal_open(path[0]) : NULL;
+    if (!ds || GDALGetMetadata(ds, "RPC"))
         return SDM_OK;
     const bool delivered = strstr(sdm_path_base(path[0]), ".VNIR_Band3");
     return sdm_fail(ctx, SDM_ERR_USAGE,
@@ -390,7 +384,7 @@ static SdmStatus check_telescopes(SdmContext *ctx, const char *const path[2])
 
 static SdmStatus refuse_single(SdmContext *ctx, const char *path)
 {
-    const GDALDatasetH ds = sdm_gdal_open(path);
+    SDM_CLOSED_BY(sdm_dataset_close) GDALDatasetH const ds = sdm_gdal_open(path);
     char reason[320];
     if (!ds)
         return sdm_fail(ctx, SDM_ERR_INPUT,
@@ -398,7 +392,6 @@ static SdmStatus refuse_single(SdmContext *ctx, const char *path)
                         "file, folder or zip, or two images",
                         path, sdm_open_reason(path, reason));
     const char *const other = sdm_aster_product_of(GDALGetMetadata(ds, NULL), path);
-    GDALClose(ds);
     if (other)
         return sdm_aster_refuse(ctx, path, other);
     return sdm_fail(ctx, SDM_ERR_USAGE,
@@ -410,7 +403,7 @@ static SdmStatus refuse_single(SdmContext *ctx, const char *path)
 /* The first member of an archive that is an image -> its name inside; "" if none is. */
 static void find_member(const char *archive, char *out, size_t size)
 {
-    char **const members = VSIReadDirRecursive(archive);
+    SDM_CLOSED_BY(sdm_string_list_free) char **const members = VSIReadDirRecursive(archive);
     *out = '\0';
     for (int i = 0; members && members[i] && !*out; i++) {
         char name[2048];
@@ -419,7 +412,6 @@ static void find_member(const char *archive, char *out, size_t size)
             GDALIdentifyDriverEx(name, GDAL_OF_RASTER, NULL, NULL))
             snprintf(out, size, "%s", members[i]);
     }
-    CSLDestroy(members);
 }
 
 /* An archive as an image of a pair. */
@@ -529,10 +521,11 @@ static SdmStatus check_no_file_options(SdmContext *ctx, const SdmOptions *o)
                   : SDM_OK;
 }
 
-static SdmStatus open_array_view(SdmContext *ctx, int k, SdmViewInput *in, SdmView *view)
+static SdmStatus open_array_view(SdmContext *ctx, int k, SdmViewInput *in, SdmScene *scene)
 {
+    SdmView *const view = &scene->view[k];
     const char *const name = in->image.name ? in->image.name : k ? "right image" : "left image";
-    const SdmImageSource src = {.name = name, .array = &in->image, .depth = SDM_DEPTH_WHOLE};
+    const SdmImageSource src = {.scene = scene, .view = k, .name = name, .array = &in->image};
     view->camera = in->camera;
     in->camera = NULL;
     PASS(sdm_format(ctx, view->name, sizeof view->name, "%s", name));
@@ -556,7 +549,7 @@ SdmStatus sdm_scene_open_arrays(SdmContext *ctx, const SdmOptions *options, SdmV
     scene->depth = SDM_DEPTH_WHOLE;
     sdm_gdal_register();
     for (int k = 0; k < 2; ++k)
-        TRY(open_array_view(ctx, k, &view[k], &scene->view[k]));
+        TRY(open_array_view(ctx, k, &view[k], scene));
     const char *const camera = sdm_camera_kind(scene->view[0].camera);
     scene->sensor = strcmp(camera, "aster") == 0 ? SDM_SENSOR_ASTER
                     : strcmp(camera, "rpc") == 0 ? SDM_SENSOR_RPC

@@ -12,8 +12,7 @@ typedef struct SdmImage SdmImage; /* an opened raster with its masks, radiometri
 
 int64_t sdm_image_width(const SdmImage *im);
 int64_t sdm_image_height(const SdmImage *im);
-/* q = DN * scale + offset.  8-bit input: scale 16, offset -2048; wider: from percentiles of the whole image.
- */
+/* q = DN * scale + offset.  8-bit input: scale 16, offset -2048; wider: from percentiles of the image. */
 void sdm_image_stretch(const SdmImage *im, double *scale, double *offset);
 
 /* Stretch of samples to q, saturation and fill, from statistics of the whole image.  The pixels are chosen by
@@ -23,8 +22,6 @@ typedef struct SdmRadiometry {
     float saturated_at;   /* samples as stored in the file; +inf when unknown */
     float fill[2];        /* samples that stand for no data, undeclared; NaN: none */
 } SdmRadiometry;
-/* Make means of bin x bin pixels the image's pixels; a remainder at its ends is not used. */
-void sdm_image_bin(SdmImage *im, int bin);
 void sdm_image_radiometry(const SdmImage *im, SdmRadiometry *out);
 void sdm_image_set_radiometry(SdmImage *im, const SdmRadiometry *r);
 /* The masks of an image in words ("0 = no data; --mask-left m.tif", "none"), and the shares (0..1, of samples

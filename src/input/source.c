@@ -77,11 +77,8 @@ GDALDatasetH sdm_gdal_open(const char *name)
 
 size_t sdm_read_head(const char *path, void *head, size_t size)
 {
-    VSILFILE *const file = VSIFOpenL(path, "rb");
-    const size_t count = file ? VSIFReadL(head, 1, size, file) : 0;
-    if (file)
-        VSIFCloseL(file);
-    return count;
+    SDM_CLOSED_BY(sdm_vsi_close) VSILFILE *const file = VSIFOpenL(path, "rb");
+    return file ? VSIFReadL(head, 1, size, file) : 0;
 }
 
 const char *sdm_open_reason(const char *path, char out[320])
@@ -108,7 +105,7 @@ bool sdm_path_exists(const char *path)
 
 static SdmWalk walk(const char *folder, int depth, SdmVisit *visit, void *user, bool *listed)
 {
-    char **const list = VSIReadDir(folder);
+    SDM_CLOSED_BY(sdm_string_list_free) char **const list = VSIReadDir(folder);
     SdmWalk next = SDM_WALK_ON;
     *listed = list != NULL;
     for (int below = 0; below <= (depth > 0) && next == SDM_WALK_ON; below++)
@@ -122,7 +119,6 @@ static SdmWalk walk(const char *folder, int depth, SdmVisit *visit, void *user, 
                 below ? walk(path, depth - 1, visit, user, &is_folder) : visit(user, path, list[i]);
             next = below && told == SDM_WALK_NOT_BELOW ? next : told > next ? told : next;
         }
-    CSLDestroy(list);
     return next;
 }
 
@@ -204,8 +200,7 @@ static SdmStatus fail_packed(SdmContext *ctx, const char *path)
 
 SdmStatus sdm_read_table(SdmContext *ctx, const char *path, int columns, double **out, int *lines)
 {
-    SdmStatus st = SDM_OK;
-    GByte *text = NULL;
+    SDM_CLOSED_BY(sdm_vsi_free) GByte *text = NULL;
     vsi_l_offset bytes = 0;
     size_t count = 1;
     *out = NULL;
@@ -214,27 +209,23 @@ SdmStatus sdm_read_table(SdmContext *ctx, const char *path, int columns, double 
     const int ok = there && VSIIngestFile(NULL, path, &text, &bytes, TABLE_BYTES_MAX);
     const bool good = CPLGetLastErrorType() != CE_Failure; /* of a zip archive: else a wrong checksum */
     if (!there)
-        TRY(sdm_fail(ctx, SDM_ERR_INPUT, "%s: no such file; the scene is incomplete, fetch it again", path));
+        return sdm_fail(ctx, SDM_ERR_INPUT, "%s: no such file; the scene is incomplete, fetch it again",
+                        path);
     if (ok && bytes == 0)
-        TRY(sdm_fail(ctx, SDM_ERR_INPUT,
-                     "%s: the file is empty, expected lines of %d numbers; fetch it again", path, columns));
+        return sdm_fail(ctx, SDM_ERR_INPUT,
+                        "%s: the file is empty, expected lines of %d numbers; fetch it again", path, columns);
     if (!ok)
-        TRY(sdm_fail(ctx, SDM_ERR_INPUT, "%s: cannot be read as a table of numbers (%s); fetch it again",
-                     path, sdm_gdal_reason()));
+        return sdm_fail(ctx, SDM_ERR_INPUT, "%s: cannot be read as a table of numbers (%s); fetch it again",
+                        path, sdm_gdal_reason());
     if (!good)
-        TRY(fail_packed(ctx, path));
+        return fail_packed(ctx, path);
     for (vsi_l_offset i = 0; i < bytes; ++i) {
         count += text[i] == '\n';
         if (!text[i])
             text[i] = '?'; /* binary data: let the parser say where */
     }
-    TRY(sdm_alloc(ctx, out, count * (size_t)columns, sizeof **out, "table"));
-    TRY(parse_table(ctx, path, (char *)text, columns, *out, lines));
-done:
-    VSIFree(text);
-    if (st != SDM_OK)
-        sdm_free(out);
-    return st;
+    PASS(sdm_alloc(ctx, out, count * (size_t)columns, sizeof **out, "table"));
+    return parse_table(ctx, path, (char *)text, columns, *out, lines);
 }
 
 SdmStatus sdm_check_packed(SdmContext *ctx, const char *path)
@@ -243,13 +234,10 @@ SdmStatus sdm_check_packed(SdmContext *ctx, const char *path)
     SDM_OWNED char *part = NULL;
     PASS(sdm_alloc(ctx, &part, PART, 1, "part of a file"));
     SDM_QUIET;
-    VSILFILE *const file = VSIFOpenL(path, "rb");
+    SDM_CLOSED_BY(sdm_vsi_close) VSILFILE *const file = VSIFOpenL(path, "rb");
     while (file && VSIFReadL(part, 1, PART, file) == PART && CPLGetLastErrorType() != CE_Failure)
         ;
-    const bool good = file && CPLGetLastErrorType() != CE_Failure;
-    if (file)
-        VSIFCloseL(file);
-    return good ? SDM_OK : fail_packed(ctx, path);
+    return file && CPLGetLastErrorType() != CE_Failure ? SDM_OK : fail_packed(ctx, path);
 }
 
 SdmStatus sdm_scene_add_file(SdmContext *ctx, SdmScene *scene, const char *path)

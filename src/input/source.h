@@ -37,8 +37,8 @@ SdmStatus sdm_array_open(SdmContext *ctx, const char *name, const SdmImageArray 
 SdmStatus sdm_array_check(SdmContext *ctx, const char *name, const SdmImageArray *array);
 
 /* Whole text file as numbers, `columns` on every line that is not blank.
- * *out: lines x columns, freed by the caller with sdm_free.  SDM_ERR_INPUT names file, line and
- * what is wrong. */
+ * *out: lines x columns, freed by the caller with sdm_free, also after a failure.  SDM_ERR_INPUT names file,
+ * line and what is wrong. */
 SdmStatus sdm_read_table(SdmContext *ctx, const char *path, int columns, double **out, int *lines);
 
 /* Read a file of an archive (a name that begins with /vsizip/) to its end, where GDAL compares its checksum;

@@ -54,9 +54,8 @@ static void add_scene(SdmAccounting *a, const SdmPlanScene *s)
                    : sdm_job_unit(NULL, a->job, s, kind, unit, &name) == SDM_OK && sdm_unit_peek(&name, &own))
             add_account(a, s, unit, i ? SDM_ACCOUNT_BLOCK : SDM_ACCOUNT_PREPARATION, from);
     }
-    if (!merged)
-        return;
-    add_account(a, s, -1, SDM_ACCOUNT_MERGE, &used);
+    if (merged)
+        add_account(a, s, -1, SDM_ACCOUNT_MERGE, &used);
 }
 
 /* A unit is slow if its wall time is more than SLOW_TIMES the median of its kind, and SLOW_S above it; hungry
@@ -68,8 +67,8 @@ static SdmStatus judge_kind(SdmContext *ctx, SdmAccounting *a, SdmAccountKind ki
 {
     int64_t n = 0;
     SDM_OWNED double *walls = NULL, *peaks = NULL;
-    PASS(sdm_alloc(ctx, &walls, (size_t)a->count + 1, sizeof *walls, "the accounts"));
-    PASS(sdm_alloc(ctx, &peaks, (size_t)a->count + 1, sizeof *peaks, "the accounts"));
+    const size_t most = (size_t)a->count + 1;
+    PASS(SDM_ALLOC(ctx, "the accounts", SDM_ARRAY(walls, most), SDM_ARRAY(peaks, most)));
     for (int64_t i = 0; i < a->count; i++)
         if (a->item[i].kind == kind) {
             walls[n] = a->item[i].used.wall_s;

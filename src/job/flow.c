@@ -74,14 +74,9 @@ void sdm_flow_close(SdmFlow **flow)
     sdm_free(flow);
 }
 
-const char *sdm_flow_device(const SdmFlow *f)
+const SdmDevicePool *sdm_flow_queue(const SdmFlow *f)
 {
-    return f->queue ? sdm_device_pool_name(f->queue) : NULL;
-}
-
-const char *sdm_flow_device_why(const SdmFlow *f)
-{
-    return f->queue ? sdm_device_pool_why(f->queue) : NULL;
+    return f->queue;
 }
 
 const char *sdm_flow_doubt(const SdmFlow *f)
@@ -137,18 +132,11 @@ static double prepared_share(const SdmPlanScene *s, int64_t unit)
     return sdm_plan_tile_of(s, unit) ? sdm_plan_prepared_share(s, 1) : 1.0;
 }
 
-static void keep_doubt(SdmFlow *f)
-{
-    SdmQuality q = {.count = 0};
-    sdm_quality_warn_inputs(&f->scene.prepared, &q);
-    if (q.count > 0 && !*f->doubt)
-        snprintf(f->doubt, sizeof f->doubt, "%s", q.text[0]);
-}
-
 static SdmStatus prepare_now(SdmContext *ctx, SdmFlow *f, int64_t unit)
 {
     SdmStatus st = SDM_OK;
     SdmUnitName name;
+    SdmQuality q = {.count = 0};
     SceneInWork *const s = &f->scene;
     TRY(open_images(ctx, f, SDM_DEPTH_WHOLE));
     const SdmProgressPart around = sdm_progress_enter(ctx, 0.0, prepared_share(s->plan, unit));
@@ -166,7 +154,9 @@ static SdmStatus prepare_now(SdmContext *ctx, SdmFlow *f, int64_t unit)
         TRY(sdm_unit_write(ctx, &name, &s->prepared, &s->used, f->q.is_shared, f->q.output));
     }
     s->is_prepared = true;
-    keep_doubt(f);
+    sdm_quality_warn_inputs(&s->prepared, &q);
+    if (q.count > 0 && !*f->doubt)
+        snprintf(f->doubt, sizeof f->doubt, "%s", q.text[0]);
 done:
     if (st != SDM_OK) {
         sdm_prepared_free(&s->prepared);

@@ -50,9 +50,7 @@ SdmStatus sdm_flow_prepared(SdmContext *ctx, SdmFlow *flow, int scene, const Sdm
 /* Keep a block in the store that the caller has had. */
 SdmStatus sdm_flow_store(SdmContext *ctx, SdmFlow *flow, int64_t unit, const SdmBlock *block,
                          const SdmUsage *used);
-/* The back end as --device takes it, "auto" until it is ready, and why auto left a device; NULL: no back end
- * was opened yet. */
-const char *sdm_flow_device(const SdmFlow *flow);
-const char *sdm_flow_device_why(const SdmFlow *flow);
+/* The back end; NULL: none was opened yet. */
+const SdmDevicePool *sdm_flow_queue(const SdmFlow *flow);
 /* The first doubt of the scenes prepared by this flow; "": none. */
 const char *sdm_flow_doubt(const SdmFlow *flow);

@@ -264,6 +264,7 @@ void sdm_job_ranges(const int64_t *number, int64_t count, char *out, size_t size
 
 /* A file that tasks write, or plan.json. */
 typedef struct TaskFile {
+    const char *name;                                  /* of the file; until the next one is read */
     bool is_unit, is_record, is_failure, is_temporary; /* a unit's, else a scene's */
     char key[17];                                      /* of the scene; "": plan.json */
     int64_t number;                                    /* of a unit in its scene */
@@ -275,7 +276,7 @@ static bool read_name(const char *name, TaskFile *out)
 {
     char kind[8], number[24];
     int n = 0, more = 0;
-    *out = (TaskFile){.key = "", .number = -1};
+    *out = (TaskFile){.name = name, .number = -1};
     if (sdm_file_is_named(name, "plan.json"))
         return true;
     if (sscanf(name, "%7[a-z]_%16[0-9a-f]%n", kind, out->key, &n) != 2 || strlen(out->key) != 16)
@@ -293,37 +294,32 @@ static bool read_name(const char *name, TaskFile *out)
     return out->is_failure || sdm_file_is_named(end, ".sdm");
 }
 
-/* Call `visit` for each such file in the folder, and remove those for which it says so. */
-typedef bool visit_fn(const TaskFile *file, void *user);
-static void visit_files(const char *folder, visit_fn *visit, void *user)
+/* The next such file of a folder (NULL: it is not there); false: there are no more. */
+static bool next_file(DIR *folder, TaskFile *out)
 {
-    TaskFile file;
-    DIR *const dir = opendir(folder);
-    if (!dir)
-        return;
-    for (const struct dirent *e = readdir(dir); e; e = readdir(dir))
-        if (read_name(e->d_name, &file) && visit(&file, user))
-            sdm_file_remove_in(folder, e->d_name);
-    closedir(dir);
+    for (const struct dirent *e = folder ? readdir(folder) : NULL; e; e = readdir(folder))
+        if (read_name(e->d_name, out))
+            return true;
+    return false;
 }
 
-/* A file of the scene, but its record. */
-static bool is_of_scene(const TaskFile *f, void *user)
+static void close_folder(DIR *const *folder)
 {
-    return strcmp(f->key, user) == 0 && (!f->is_record || f->is_temporary);
+    if (*folder)
+        closedir(*folder);
 }
 
 void sdm_job_sweep(const char *folder, const SdmPlanScene *scene)
 {
-    char key[sizeof scene->key];
-    memcpy(key, scene->key, sizeof key);
-    visit_files(folder, is_of_scene, key);
+    SDM_CLOSED_BY(close_folder) DIR *const dir = opendir(folder);
+    for (TaskFile f; next_file(dir, &f);)
+        if (strcmp(f.key, scene->key) == 0 && (!f.is_record || f.is_temporary)) /* all but its record */
+            sdm_file_remove_in(folder, f.name);
 }
 
 /* A failure, or beyond the units of its scene. */
-static bool is_old(const TaskFile *f, void *user)
+static bool is_old(const TaskFile *f, const SdmPlan *plan)
 {
-    const SdmPlan *const plan = user;
     bool old = f->is_failure;
     for (int s = 0; s < plan->count && !old; s++)
         old = f->number >= plan->scene[s].unit_count && strcmp(f->key, plan->scene[s].key) == 0;
@@ -332,34 +328,25 @@ static bool is_old(const TaskFile *f, void *user)
 
 void sdm_job_renew(const char *folder, const SdmPlan *plan)
 {
-    SdmPlan shallow = *plan;
-    visit_files(folder, is_old, &shallow);
-}
-
-static bool count_file(const TaskFile *f, void *user)
-{
-    int64_t *const count = user; /* prepared scenes, blocks */
-    count[f->is_unit] += *f->key && !f->is_record && !f->is_failure && !f->is_temporary;
-    return false;
+    SDM_CLOSED_BY(close_folder) DIR *const dir = opendir(folder);
+    for (TaskFile f; next_file(dir, &f);)
+        if (is_old(&f, plan))
+            sdm_file_remove_in(folder, f.name);
 }
 
 void sdm_job_count(const char *folder, int64_t *blocks, int64_t *prepared)
 {
-    int64_t count[2] = {0, 0};
-    visit_files(folder, count_file, count);
-    *prepared = count[0];
-    *blocks = count[1];
-}
-
-static bool any_file(const TaskFile *f, void *user)
-{
-    (void)f;
-    (void)user;
-    return true;
+    SDM_CLOSED_BY(close_folder) DIR *const dir = opendir(folder);
+    *prepared = *blocks = 0;
+    for (TaskFile f; next_file(dir, &f);)
+        *(f.is_unit ? blocks : prepared) += *f.key && !f.is_record && !f.is_failure && !f.is_temporary;
 }
 
 void sdm_job_remove(const char *folder)
 {
-    visit_files(folder, any_file, NULL);
+    DIR *const dir = opendir(folder);
+    for (TaskFile f; next_file(dir, &f);)
+        sdm_file_remove_in(folder, f.name);
+    close_folder(&dir);
     rmdir(folder);
 }

@@ -32,8 +32,7 @@ SdmStatus sdm_job_find(SdmContext *ctx, const SdmJob *job, const SdmPlanPlace *p
  * the scene, failed.  The header of an .sdm says what it was made from and by.  Each is written under a
  * temporary name and renamed; two tasks at the same one do no harm.
  *
- * The name of an .sdm of the scene, with what it must have been made from.  unit: of the plan, for a block.
- */
+ * The name of an .sdm of the scene, with what it must be made from.  unit: of the plan, for a block. */
 SdmStatus sdm_job_unit(SdmContext *ctx, const SdmJob *job, const SdmPlanScene *scene, SdmUnitKind kind,
                        int64_t unit, SdmUnitName *out);
 /* The same for unit `unit`: a block, or the preparation of a scene in tiles. */

@@ -51,40 +51,40 @@ static void summarise(SdmContext *ctx, const SdmPlan *plan, SdmPlanSummary *out)
     }
 }
 
-SdmStatus sdm_plan(SdmContext *ctx, const SdmPlanRequest *q, SdmPlanSummary *out)
+SdmStatus sdm_plan(SdmContext *ctx, const char *job, const char *list, const char *left, const char *right,
+                   SdmPlanSummary *out)
 {
     SdmStatus st = SDM_OK;
     const SdmOptions options = *sdm_options(ctx);
     SDM_OWNED SdmPlanInput *input = NULL;
     SDM_CLOSED_BY(sdm_plan_close) SdmPlan *plan = NULL, *former = NULL;
     int count = 1;
-    if (!q->job || !*q->job)
+    if (!job || !*job)
         return sdm_fail(ctx, SDM_ERR_USAGE, "no job folder; give -o JOB");
-    if ((q->list != NULL) == (q->left != NULL))
+    if ((list != NULL) == (left != NULL))
         return sdm_fail(ctx, SDM_ERR_USAGE,
                         "found %s, expected a scene, a left and a right image, or --list FILE",
-                        q->list ? "both scenes and --list" : "no scene");
-    TRY(q->list ? sdm_plan_list(ctx, q->list, &input, &count)
-                : sdm_plan_single(ctx, q->left, q->right, &input));
+                        list ? "both scenes and --list" : "no scene");
+    TRY(list ? sdm_plan_list(ctx, list, &input, &count) : sdm_plan_single(ctx, left, right, &input));
     TRY(sdm_reference_check(ctx, &options));
-    TRY(sdm_file_make_folder(ctx, q->job));
-    (void)sdm_plan_read(NULL, q->job, &former); /* none, or of no use */
-    TRY(sdm_plan_make(ctx, &options, q->job,
-                      &(SdmPlanSource){.input = input, .count = count, .former = former}, &plan));
-    TRY(store_plan(ctx, q->job, plan, options.overwrite));
+    TRY(sdm_file_make_folder(ctx, job));
+    (void)sdm_plan_read(NULL, job, &former); /* none, or of no use */
+    TRY(sdm_plan_make(ctx, &options, job, &(SdmPlanSource){.input = input, .count = count, .former = former},
+                      &plan));
+    TRY(store_plan(ctx, job, plan, options.overwrite));
     summarise(ctx, plan, out);
 done:
     if (st != SDM_OK)
-        rmdir(q->job); /* only when empty */
+        rmdir(job); /* only when empty */
     return st;
 }
 
 /* ---- tile: units of a job folder, as many at a time as the back end takes ---- */
 
 typedef struct Tile {
-    const SdmTileRequest *q;
     SdmTileSummary *out;
     const SdmPlan *plan;
+    int64_t count;    /* of the units to do */
     SdmStatus failed; /* the first failure */
     char first[1024];
 } Tile;
@@ -104,7 +104,7 @@ static SdmStatus count_unit(SdmContext *ctx, void *user, const SdmFlowUnit *u, S
         sdm_log(ctx, SDM_LOG_VERBOSE, 0, "unit %lld took %.1f s", (long long)u->unit, u->seconds);
         return SDM_OK;
     }
-    if (t->q->count > 1)
+    if (t->count > 1)
         sdm_log(ctx, SDM_LOG_WARNING, 0, "unit %lld: %s", (long long)u->unit, sdm_error(ctx));
     if (t->out->failed++ == 0) {
         t->failed = st;
@@ -113,21 +113,22 @@ static SdmStatus count_unit(SdmContext *ctx, void *user, const SdmFlowUnit *u, S
     return SDM_OK;
 }
 
-SdmStatus sdm_tile(SdmContext *ctx, const SdmTileRequest *q, SdmTileSummary *out)
+SdmStatus sdm_tile(SdmContext *ctx, const char *folder, const int64_t *unit, int64_t first, int64_t count,
+                   double wait_s, SdmTileSummary *out)
 {
     SDM_CLOSED_BY(sdm_job_close) SdmJob job = {0};
     SDM_CLOSED_BY(sdm_flow_close) SdmFlow *flow = NULL;
     SdmDevicePool *none = NULL;
     *out = (SdmTileSummary){0};
-    PASS(sdm_job_open(ctx, q->job, sdm_options(ctx), &job));
-    Tile t = {.q = q, .out = out, .plan = job.plan};
+    PASS(sdm_job_open(ctx, folder, sdm_options(ctx), &job));
+    Tile t = {.out = out, .plan = job.plan, .count = count};
     const SdmFlowRequest request = {.job = &job,
                                     .has_store = true,
                                     .is_shared = true,
-                                    .wait_s = q->wait_s,
-                                    .unit = q->unit,
-                                    .first = q->first,
-                                    .count = q->count,
+                                    .wait_s = wait_s,
+                                    .unit = unit,
+                                    .first = first,
+                                    .count = count,
                                     .word = "unit",
                                     .share = 1.0,
                                     .ended = count_unit,

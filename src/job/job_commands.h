@@ -1,5 +1,4 @@
-/* The commands run, plan, tile, merge and status: requests, what becomes of them, calls.  Strings and
- * pointers of requests are borrowed. */
+/* The commands run, plan, tile, merge and status: calls, and what becomes of them. */
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,13 +12,6 @@
  * Finished blocks are kept in `<output>.job` until all is written, and taken up by the next call. */
 SdmStatus sdm_run_scene(SdmContext *ctx, const char *left, const char *right, SdmDemResult *result);
 
-/* Arguments of `stereodem plan`. */
-typedef struct SdmPlanRequest {
-    const char *job;          /* folder to make */
-    const char *left, *right; /* as in sdm_run_scene(), or NULL */
-    const char *list;         /* file with a scene or a pair a line, relative to it; or NULL */
-} SdmPlanRequest;
-
 typedef struct SdmPlanSummary {
     int scenes, failed, tiled; /* scenes; those that cannot be opened; those cut into tiles */
     int64_t units;             /* units of work, 0 .. units - 1 */
@@ -29,16 +21,12 @@ typedef struct SdmPlanSummary {
 } SdmPlanSummary;
 
 /* Write JOB/plan.json: inputs, parameters and units of one or many scenes.  Opens cameras, reads no pixel.
- * A scene that cannot be opened is reported (log, plan.json) and skipped. */
-SdmStatus sdm_plan(SdmContext *ctx, const SdmPlanRequest *request, SdmPlanSummary *out);
-
-/* Units that a task computes: unit[0 .. count - 1], or first .. first + count - 1 where unit is NULL. */
-typedef struct SdmTileRequest {
-    const char *job;
-    const int64_t *unit;
-    int64_t first, count;
-    double wait_s; /* longest wait for another task that prepares the scene, seconds */
-} SdmTileRequest;
+ * A scene that cannot be opened is reported (log, plan.json) and skipped.
+ * job          folder to make
+ * list         file with a scene or a pair a line, relative to it; or NULL
+ * left, right  as in sdm_run_scene(), or NULL */
+SdmStatus sdm_plan(SdmContext *ctx, const char *job, const char *list, const char *left, const char *right,
+                   SdmPlanSummary *out);
 
 typedef struct SdmTileSummary {
     int64_t done;    /* finished units */
@@ -46,15 +34,11 @@ typedef struct SdmTileSummary {
     int64_t failed;  /* units that failed */
 } SdmTileSummary;
 
-/* Compute units of a job with the parameters of its plan.  A finished unit of this plan is skipped; after a
- * unit that fails, the others are still computed. */
-SdmStatus sdm_tile(SdmContext *ctx, const SdmTileRequest *request, SdmTileSummary *out);
-
-typedef struct SdmMergeRequest {
-    const char *job;
-    const char *folder; /* where the DEMs go; NULL = JOB/dem; of one scene, the name of its DEM, too */
-    int scene;          /* number of the only scene to merge; -1 = all */
-} SdmMergeRequest;
+/* Compute units of a job with the parameters of its plan: unit[0 .. count - 1], or first .. first + count - 1
+ * where unit is NULL.  A finished unit of this plan is skipped; after a unit that fails, the others are still
+ * computed.  wait_s: longest wait for another task that prepares the scene. */
+SdmStatus sdm_tile(SdmContext *ctx, const char *folder, const int64_t *unit, int64_t first, int64_t count,
+                   double wait_s, SdmTileSummary *out);
 
 typedef struct SdmMergeSummary {
     int scenes, merged, already, incomplete, failed; /* already: of merged; incomplete: units are missing */
@@ -65,8 +49,10 @@ typedef struct SdmMergeSummary {
 
 /* Build the products of every scene whose units are finished: FOLDER/NAME.tif and its companions.
  * Returns SDM_OK when every scene has its products; else the sentence names the missing units and how to
- * compute them. */
-SdmStatus sdm_merge(SdmContext *ctx, const SdmMergeRequest *request, SdmMergeSummary *out);
+ * compute them.
+ * folder  where the DEMs go; NULL = JOB/dem; of one scene, the name of its DEM, too
+ * scene   number of the only scene to merge; -1 = all */
+SdmStatus sdm_merge(SdmContext *ctx, const char *job, const char *folder, int scene, SdmMergeSummary *out);
 
 /* Progress of a scene of a job. */
 typedef struct SdmSceneProgress {

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 typedef struct Merge {
-    const SdmMergeRequest *q;
+    const char *output; /* as it was given, or NULL */
     SdmMergeSummary *out;
     SdmJob job;
     bool again;                 /* --overwrite was given: merged scenes are merged again */
@@ -26,11 +26,10 @@ typedef struct Merge {
 
 /* A scene of it. */
 typedef struct SceneMerge {
-    const SdmJob *job;
+    const Merge *all;
     const SdmPlanScene *scene;
     SdmOptions options; /* of its products: output, overwrite */
-    bool again, is_elsewhere;
-    SdmLease *lease; /* of the products */
+    SdmLease *lease;    /* of the products */
     SdmPrepared prepared;
     SdmUsage prepared_used, used; /* used: by the merge */
     int64_t *missing, count;      /* its units that are not there */
@@ -52,7 +51,7 @@ static SdmStatus find_missing_unit(SdmContext *ctx, SceneMerge *m, int64_t unit)
 {
     SdmUnitName name;
     PASS(sdm_check_stop(ctx));
-    PASS(sdm_job_unit(ctx, m->job, m->scene, SDM_UNIT_BLOCK, unit, &name));
+    PASS(sdm_job_unit(ctx, &m->all->job, m->scene, SDM_UNIT_BLOCK, unit, &name));
     if (sdm_unit_check(ctx, &name) == SDM_OK)
         return SDM_OK;
     tell_unusable(ctx, name.path);
@@ -67,8 +66,8 @@ static bool is_permanent_failure(const SceneMerge *m, char *why, size_t size)
     bool all = m->count > 0, is_final;
     char other[16];
     for (int64_t i = 0; i < m->count && all; i++) {
-        (void)sdm_job_read_failure(m->job, m->scene, m->missing[i], i ? other : why, i ? sizeof other : size,
-                                   &is_final);
+        (void)sdm_job_read_failure(&m->all->job, m->scene, m->missing[i], i ? other : why,
+                                   i ? sizeof other : size, &is_final);
         if (is_final && m->scene->tiled && m->missing[i] == m->scene->first_unit)
             return true;
         all = is_final;
@@ -84,9 +83,9 @@ static SdmStatus find_missing(SdmContext *ctx, SceneMerge *m)
     const SdmPlanScene *const s = m->scene;
     m->count = 0;
     sdm_prepared_free(&m->prepared);
-    if (sdm_job_read_prepared(ctx, m->job, s, &m->prepared, &m->prepared_used) != SDM_OK) {
+    if (sdm_job_read_prepared(ctx, &m->all->job, s, &m->prepared, &m->prepared_used) != SDM_OK) {
         m->missing[m->count++] = s->first_unit;
-        if (sdm_job_unit(NULL, m->job, s, SDM_UNIT_PREPARED, 0, &name) == SDM_OK)
+        if (sdm_job_unit(NULL, &m->all->job, s, SDM_UNIT_PREPARED, 0, &name) == SDM_OK)
             tell_unusable(ctx, name.path);
     }
     for (int64_t unit = s->first_unit + s->tiled; unit < s->first_unit + s->unit_count; unit++)
@@ -109,7 +108,7 @@ static SdmStatus leave(SdmContext *ctx, SceneMerge *m, SdmUsage *mark)
     sdm_usage_add(ctx, mark, &m->used);
     PASS(sdm_unit_write(ctx, &m->name, &m->record, &m->used, true, m->lease));
     if (!m->options.keep_job)
-        sdm_job_sweep(m->job->folder, m->scene);
+        sdm_job_sweep(m->all->job.folder, m->scene);
     return SDM_OK;
 }
 
@@ -124,14 +123,14 @@ static SdmStatus build(SdmContext *ctx, SceneMerge *m)
     sdm_product_record_free(&m->record);
     m->record = (SdmProductRecord){.units = 1 + m->scene->tile_count};
     TRY(sdm_alloc(ctx, &m->record.unit, (size_t)m->record.units, sizeof *m->record.unit, "what units used"));
-    const SdmBuildInput in = {.job = m->job,
+    const SdmBuildInput in = {.job = &m->all->job,
                               .scene = m->scene,
                               .prepared = &m->prepared,
                               .prepared_used = &m->prepared_used,
                               .started_s = sdm_now_s(),
                               .lease = m->lease,
                               .used = m->record.unit};
-    TRY(sdm_build_check_output(ctx, m->job, m->scene, &m->options));
+    TRY(sdm_build_check_output(ctx, &m->all->job, m->scene, &m->options));
     has_log = sdm_run_log_begin(ctx, m->options.output, "merge");
     TRY(sdm_build_products(ctx, &in, &m->options, &product, &m->record.result, &no_dem));
     TRY(leave(ctx, m, &mark));
@@ -146,7 +145,7 @@ done:
 static SdmStatus take_file(SdmContext *ctx, SceneMerge *m)
 {
     const bool other = sdm_product_record_is_other(&m->record, m->options.output);
-    m->already = !m->is_elsewhere || !other;
+    m->already = !m->all->output || !other;
     if (!m->already)
         return sdm_fail(
             ctx, SDM_ERR_IO,
@@ -164,20 +163,20 @@ static SdmStatus take_merged(SdmContext *ctx, SceneMerge *m)
 {
     const char *const output = m->options.output;
     const bool exists = access(output, F_OK) == 0;
-    if (exists && !m->again)
+    if (exists && !m->all->again)
         return take_file(ctx, m);
     const bool there = exists && !sdm_product_record_is_other(&m->record, output);
     const SdmStatus st = find_missing(ctx, m);
     if (st == SDM_OK || st == SDM_ERR_STOPPED)
         return st;
-    if (!there && m->again) {
+    if (!there && m->all->again) {
         SdmUnitName of_none = m->name;
         of_none.fingerprint = 0; /* tile computes its units again; what lies there is still the scene's own */
         (void)sdm_unit_write(NULL, &of_none, &m->record, NULL, true, m->lease);
         return st;
     }
     m->count = 0;
-    if (!there && m->is_elsewhere)
+    if (!there && m->all->output)
         return sdm_fail(
             ctx, SDM_ERR_DATA,
             "%s was merged before and its units are removed, but %s is not there; copy the DEM from "
@@ -190,16 +189,6 @@ static SdmStatus take_merged(SdmContext *ctx, SceneMerge *m)
             output);
     m->already = true;
     return SDM_OK;
-}
-
-/* Keep the failure of a scene for status, or remove that of the merge before. */
-static SdmStatus record(SdmContext *ctx, const SceneMerge *m, SdmStatus st)
-{
-    if (sdm_lease_check(NULL, m->lease) != SDM_OK)
-        /* the reason for whatever failed */
-        return st == SDM_ERR_STOPPED ? st : sdm_lease_check(ctx, m->lease);
-    sdm_job_keep_failure(ctx, m->job, m->scene, -1, st);
-    return st;
 }
 
 /* Read the record of a merge before; false: there is none. */
@@ -216,26 +205,30 @@ static SdmStatus merge_held(SdmContext *ctx, SceneMerge *m)
         PASS(take_merged(ctx, m));
         if (m->already) {
             if (!m->options.keep_job)
-                sdm_job_sweep(m->job->folder, m->scene); /* stopped when that was left */
+                sdm_job_sweep(m->all->job.folder, m->scene); /* stopped when that was left */
             sdm_product_tidy(ctx, m->options.output, m->scene->product_fingerprint);
             return SDM_OK;
         }
     } else if (sdm_product_finished(ctx, m->options.output, m->scene->product_fingerprint)) {
         m->options.overwrite = true; /* its own: stopped before that was on record */
     }
-    PASS(sdm_plan_check_files(ctx, m->job->folder, m->scene, false));
+    PASS(sdm_plan_check_files(ctx, m->all->job.folder, m->scene, false));
     PASS(find_missing(ctx, m));
-    return record(ctx, m, build(ctx, m));
+    const SdmStatus st = build(ctx, m);
+    if (sdm_lease_check(NULL, m->lease) != SDM_OK) /* the reason for whatever failed */
+        return st == SDM_ERR_STOPPED ? st : sdm_lease_check(ctx, m->lease);
+    sdm_job_keep_failure(ctx, &m->all->job, m->scene, -1, st);
+    return st;
 }
 
 /* Several merges of one job take turns at a scene; the second one finds it merged.  An output outside the job
  * folder may be held by another job: then the merge fails. */
 static SdmStatus merge_in_turn(SdmContext *ctx, SceneMerge *m)
 {
-    if (!m->again && access(m->options.output, F_OK) == 0 && find_record(m) &&
+    if (!m->all->again && access(m->options.output, F_OK) == 0 && find_record(m) &&
         !sdm_product_finished(ctx, m->options.output, m->scene->product_fingerprint))
         return take_file(ctx, m);
-    if (m->is_elsewhere)
+    if (m->all->output)
         PASS(sdm_lease_take_output(ctx, m->options.output, &m->lease));
     else
         PASS(sdm_lease_wait_output(ctx, m->options.output, m->scene->name, (double)INFINITY, &m->lease));
@@ -263,7 +256,7 @@ static SdmStatus count_scene(SdmContext *ctx, Merge *m, const SceneMerge *one, S
         return SDM_OK;
     }
     m->out->failed += one->count == 0;
-    m->out->permanent += one->count == 0 && sdm_job_is_final(one->job, one->scene, st);
+    m->out->permanent += one->count == 0 && sdm_job_is_final(&m->job, one->scene, st);
     m->out->incomplete += one->count > 0;
     sdm_log(ctx, SDM_LOG_WARNING, 9, "%s", sdm_error(ctx));
     if (one->count == 0 && !m->first[0])
@@ -282,20 +275,18 @@ static SdmStatus merge_scene(SdmContext *ctx, Merge *m, int number)
 {
     SdmStatus st = SDM_OK;
     char output[SDM_PATH_SIZE];
-    const char *const folder = m->q->folder;
-    SceneMerge one = {.job = &m->job,
+    SceneMerge one = {.all = m,
                       .scene = &m->job.plan->scene[number],
                       .options = m->job.options,
-                      .again = m->again,
-                      .is_elsewhere = folder != NULL,
                       .missing = m->missing + m->count};
     if (m->is_file)
-        TRY(sdm_format(ctx, output, sizeof output, "%s", folder));
+        TRY(sdm_format(ctx, output, sizeof output, "%s", m->output));
     else
         TRY(name_product(ctx, m, one.scene->name, ".tif", output));
     one.options.output = output;
     TRY(sdm_job_unit(ctx, &m->job, one.scene, SDM_UNIT_RECORD, 0, &one.name));
-    one.options.overwrite = m->again || (!folder && access(one.name.path, F_OK) == 0); /* its own products */
+    one.options.overwrite =
+        m->again || (!m->output && access(one.name.path, F_OK) == 0); /* its own products */
     st = count_scene(ctx, m, &one,
                      one.scene->error ? sdm_fail(ctx, SDM_ERR_INPUT, "%s", one.scene->error)
                                       : merge_in_turn(ctx, &one));
@@ -346,7 +337,6 @@ static SdmStatus tell_missing(SdmContext *ctx, const Merge *m)
         ctx, SDM_ERR_DATA,
         "%d of %d scenes cannot be merged: units %s are missing or damaged; run stereodem tile %s %s", left,
         m->out->scenes, ranges, job, ranges);
-    return SDM_OK;
 }
 
 /* The catalogue of all DEMs of the job that are there. */
@@ -370,31 +360,31 @@ static bool is_dem_name(const char *output)
     return output && sdm_path_stem(output) < strlen(output) && (stat(output, &s) != 0 || !S_ISDIR(s.st_mode));
 }
 
-SdmStatus sdm_merge(SdmContext *ctx, const SdmMergeRequest *q, SdmMergeSummary *out)
+SdmStatus sdm_merge(SdmContext *ctx, const char *job, const char *folder, int scene, SdmMergeSummary *out)
 {
     SdmStatus st = SDM_OK;
-    Merge m = {.q = q, .out = out, .again = sdm_options(ctx)->overwrite};
+    Merge m = {.output = folder, .out = out, .again = sdm_options(ctx)->overwrite};
     char what[64];
     bool made = false;
     *out = (SdmMergeSummary){0};
-    TRY(sdm_job_open(ctx, q->job, sdm_options(ctx), &m.job));
+    TRY(sdm_job_open(ctx, job, sdm_options(ctx), &m.job));
     const int count = m.job.plan->count;
-    const int first = q->scene >= 0 ? q->scene : 0, end = q->scene >= 0 ? q->scene + 1 : count;
+    const int first = scene >= 0 ? scene : 0, end = scene >= 0 ? scene + 1 : count;
     if (first >= count)
         TRY(sdm_fail(ctx, SDM_ERR_USAGE, "scene %d does not exist; %s has %d scenes, from 0 to %d", first,
-                     q->job, count, count - 1));
+                     job, count, count - 1));
     out->scenes = end - first;
-    m.is_file = is_dem_name(q->folder);
+    m.is_file = is_dem_name(folder);
     if (m.is_file && out->scenes > 1)
         TRY(sdm_fail(ctx, SDM_ERR_USAGE,
                      "-o %s names one DEM, but %s has %d scenes; give the number of a scene behind the job, "
                      "or a folder",
-                     q->folder, q->job, count));
+                     folder, job, count));
     TRY(sdm_alloc(ctx, &m.missing, (size_t)m.job.plan->units + 1, sizeof *m.missing, "the missing units"));
     if (!m.is_file) {
-        TRY(sdm_format(ctx, m.folder, sizeof m.folder, "%s%s", q->folder ? q->folder : m.job.folder,
-                       q->folder ? "" : "/dem"));
-        made = q->folder && access(q->folder, F_OK) != 0;
+        TRY(sdm_format(ctx, m.folder, sizeof m.folder, "%s%s", folder ? folder : m.job.folder,
+                       folder ? "" : "/dem"));
+        made = folder && access(folder, F_OK) != 0;
         TRY(sdm_file_make_folder(ctx, m.folder));
     }
     for (int s = first; s < end; s++) {
@@ -413,7 +403,7 @@ SdmStatus sdm_merge(SdmContext *ctx, const SdmMergeRequest *q, SdmMergeSummary *
                       out->doubtful, out->merged, m.doubt);
 done:
     if (made)
-        rmdir(q->folder); /* only when nothing came into it */
+        rmdir(folder); /* only when nothing came into it */
     sdm_free(&m.missing);
     sdm_job_close(&m.job);
     return st;

@@ -110,8 +110,7 @@ SdmStatus sdm_plan_check_files(SdmContext *ctx, const char *folder, const SdmPla
 /* ---- plan.json ---- */
 SdmStatus sdm_plan_read(SdmContext *ctx, const char *folder, SdmPlan **out);
 SdmStatus sdm_plan_write(SdmContext *ctx, const char *folder, const SdmPlan *plan);
-/* The same from and to text.  name: of the file, for sentences.  The printed text is freed with sdm_free().
- */
+/* The same from and to text, which is freed with sdm_free().  name: of the file, for sentences. */
 SdmStatus sdm_plan_parse(SdmContext *ctx, const char *name, const char *text, size_t size, SdmPlan **out);
 SdmStatus sdm_plan_print(SdmContext *ctx, const SdmPlan *plan, char **out);
 

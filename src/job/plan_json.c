@@ -369,16 +369,14 @@ static void put_options(const Mover *m, cJSON *to)
     }
 }
 
-static char *print_scene(const Mover *m, SdmPlanScene *s)
+static cJSON *make_scene(const Mover *m, SdmPlanScene *s)
 {
     cJSON *const to = cJSON_CreateObject();
     (void)move_scene(m, to, s); /* fails in reading alone */
-    char *const text = cJSON_PrintUnformatted(to);
-    cJSON_Delete(to);
-    return text;
+    return to;
 }
 
-static char *print_head(const Mover *m)
+static cJSON *make_head(const Mover *m)
 {
     cJSON *const root = cJSON_CreateObject();
     cJSON_AddStringToObject(root, "program", "stereodem");
@@ -387,14 +385,14 @@ static char *print_head(const Mover *m)
     put_options(m, cJSON_AddObjectToObject(root, "options"));
     cJSON_AddNumberToObject(root, "scene_count", m->plan->count);
     cJSON_AddNumberToObject(root, "unit_count", (double)m->plan->units);
-    char *const text = cJSON_PrintUnformatted(root);
-    cJSON_Delete(root);
-    return text;
+    return root;
 }
 
-/* The first `cut` bytes less of what cJSON printed, and `end` behind it. */
-static void add_printed(SdmText *t, char *printed, size_t cut, const char *end)
+/* The object, freed, as text but for the last `cut` bytes, and `end` behind it. */
+static void add_printed(SdmText *t, cJSON *object, size_t cut, const char *end)
 {
+    char *const printed = cJSON_PrintUnformatted(object);
+    cJSON_Delete(object);
     if (printed)
         sdm_text_raw(t, printed, strlen(printed) - cut);
     else if (t->st == SDM_OK)
@@ -409,9 +407,9 @@ SdmStatus sdm_plan_print(SdmContext *ctx, const SdmPlan *plan, char **out)
     SdmText t = {.ctx = ctx};
     SdmPlan shallow = *plan; /* not changed by writing */
     const Mover m = {.ctx = ctx, .plan = &shallow};
-    add_printed(&t, print_head(&m), strlen("}"), ",\"scenes\":[\n");
+    add_printed(&t, make_head(&m), strlen("}"), ",\"scenes\":[\n");
     for (int s = 0; s < plan->count && t.st == SDM_OK; s++)
-        add_printed(&t, print_scene(&m, &plan->scene[s]), 0, s + 1 < plan->count ? ",\n" : "\n");
+        add_printed(&t, make_scene(&m, &plan->scene[s]), 0, s + 1 < plan->count ? ",\n" : "\n");
     sdm_text_add(&t, "]}\n");
     *out = t.st == SDM_OK ? t.data : NULL;
     if (t.st != SDM_OK)

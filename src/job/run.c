@@ -46,7 +46,7 @@ static SdmStatus keep_unit(SdmContext *ctx, void *user, const SdmFlowUnit *u, Sd
 /* Job and plan name the device that auto has found; until then the processor, as every plan of auto does. */
 static SdmStatus plan_device(SdmContext *ctx, Run *r)
 {
-    const char *const name = sdm_flow_device(r->flow);
+    const char *const name = sdm_device_pool_name(sdm_flow_queue(r->flow));
     if (strcmp(name, "auto") == 0 || strcmp(name, r->job.options.device) == 0)
         return SDM_OK;
     r->job.options.device = r->job.plan->options.device = name;
@@ -71,8 +71,8 @@ static SdmStatus build(SdmContext *ctx, Run *r)
                         .scene = &r->job.plan->scene[0],
                         .made = r->made,
                         .last = r->has_last ? &r->last : NULL,
-                        .device = sdm_flow_device(r->flow),
-                        .device_why = sdm_flow_device_why(r->flow),
+                        .device = sdm_device_pool_name(sdm_flow_queue(r->flow)),
+                        .device_why = sdm_device_pool_why(sdm_flow_queue(r->flow)),
                         .started_s = r->started_s,
                         .lease = r->lease};
     PASS(sdm_flow_prepared(ctx, r->flow, 0, &in.prepared, &in.prepared_used));
@@ -113,11 +113,8 @@ static SdmStatus run_job(SdmContext *ctx, Run *r, SdmDevicePool **queue)
 }
 
 /* The sentence of a stopped run: which results the next call can use. */
-static SdmStatus tell_stopped(SdmContext *ctx, const char *folder)
+static SdmStatus tell_stopped(SdmContext *ctx, const char *folder, int64_t blocks, int64_t prepared)
 {
-    int64_t blocks = 0, prepared = 0;
-    if (*folder)
-        sdm_job_count(folder, &blocks, &prepared);
     if (blocks > 0)
         return sdm_fail(
             ctx, SDM_ERR_STOPPED,
@@ -144,11 +141,12 @@ static SdmStatus leave_failed(SdmContext *ctx, Run *r, SdmStatus st)
         return sdm_lease_check(ctx, r->lease);
     if (r->has_last && !r->no_dem) /* or lost: no harm */
         (void)sdm_flow_store(NULL, r->flow, r->job.plan->units - 1, &r->last, &r->last_used);
+    if (*r->folder)
+        sdm_job_count(r->folder, &blocks, &prepared);
     if (st == SDM_ERR_STOPPED)
-        (void)tell_stopped(ctx, r->folder);
+        (void)tell_stopped(ctx, r->folder, blocks, prepared);
     if (!*r->folder)
         return st;
-    sdm_job_count(r->folder, &blocks, &prepared);
     if (r->no_dem || blocks + prepared == 0) {
         sdm_job_remove(r->folder);
     } else if (st != SDM_ERR_STOPPED) {

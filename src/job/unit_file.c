@@ -455,33 +455,6 @@ static sdm_move_fn *move_of(SdmUnitKind kind)
     return kind == SDM_UNIT_BLOCK ? move_block : kind == SDM_UNIT_PREPARED ? move_prepared : move_record;
 }
 
-static SdmStatus write_file(SdmContext *ctx, const SdmUnitName *name, void *object, const SdmUsage *usage,
-                            bool sync, SdmLease *lease)
-{
-    SdmFileWriter w;
-    SDM_OWNED Body *body = NULL;
-    Header h = make_header(name);
-    sdm_move_fn *const move = move_of(name->kind);
-    if (usage)
-        h.usage = *usage;
-    PASS(sdm_alloc(ctx, &body, 1, sizeof *body, "a file's buffer"));
-    move(body, object); /* COUNT */
-    h.body_bytes = body->bytes;
-    PASS(sdm_file_create(ctx, name->path, &w));
-    body->way = WRITE;
-    body->to = &w;
-    move_header(body, &h);
-    end_writing(body);
-    move(body, object);
-    end_writing(body);
-    PASS(sdm_file_close(ctx, &w, sync));
-    const SdmStatus st = sdm_lease_check(ctx, lease);
-    if (st == SDM_OK)
-        return sdm_file_rename(ctx, &w);
-    sdm_file_discard(&w);
-    return st;
-}
-
 SdmStatus sdm_unit_write(SdmContext *ctx, const SdmUnitName *name, const void *what, const SdmUsage *usage,
                          bool sync, SdmLease *lease)
 {
@@ -490,8 +463,29 @@ SdmStatus sdm_unit_write(SdmContext *ctx, const SdmUnitName *name, const void *w
         SdmProductRecord record;
         SdmPrepared prepared;
     } copy; /* shallow: not changed by writing */
+    SdmFileWriter w;
+    SDM_OWNED Body *body = NULL;
+    Header h = make_header(name);
+    sdm_move_fn *const move = move_of(name->kind);
     memcpy(&copy, what, size_of(name->kind));
-    return write_file(ctx, name, &copy, usage, sync, lease);
+    if (usage)
+        h.usage = *usage;
+    PASS(sdm_alloc(ctx, &body, 1, sizeof *body, "a file's buffer"));
+    move(body, &copy); /* COUNT */
+    h.body_bytes = body->bytes;
+    PASS(sdm_file_create(ctx, name->path, &w));
+    body->way = WRITE;
+    body->to = &w;
+    move_header(body, &h);
+    end_writing(body);
+    move(body, &copy);
+    end_writing(body);
+    PASS(sdm_file_close(ctx, &w, sync));
+    const SdmStatus st = sdm_lease_check(ctx, lease);
+    if (st == SDM_OK)
+        return sdm_file_rename(ctx, &w);
+    sdm_file_discard(&w);
+    return st;
 }
 
 /* ---- read ---- */
