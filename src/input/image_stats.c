@@ -275,7 +275,7 @@ static void drop_fill(SdmImage *im, Samples *s)
  * pixels, which may be clouds, three sides. */
 static void drop_frame(SdmImage *im, const Side side[4], Samples *s)
 {
-    for (int k = 0; k < 4 && isnan(im->fill[1]); k++) {
+    for (int k = 0; k < 4 && isnan(im->q.fill[1]); k++) {
         const float frame = side[k].value;
         int sides = 0;
         int64_t n = 0;
@@ -283,9 +283,9 @@ static void drop_frame(SdmImage *im, const Side side[4], Samples *s)
             sides += side[j].seen && !side[j].differ && side[j].value == frame;
         for (int64_t i = 0; i < s->count && sides > 0; i++)
             n += s->value[i] == frame;
-        if (sides < (frame >= im->saturated_at ? 3 : 1) || n * FRAME_SHARE < s->count || n == s->count)
+        if (sides < (frame >= im->q.saturated_at ? 3 : 1) || n * FRAME_SHARE < s->count || n == s->count)
             continue;
-        im->fill[isnan(im->fill[0]) ? 0 : 1] = frame;
+        im->q.fill[isnan(im->q.fill[0]) ? 0 : 1] = frame;
         n = 0;
         s->min = INFINITY;
         s->max = -INFINITY;
