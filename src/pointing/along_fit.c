@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pointing/along_fit.h"
 #include "core/dense.h"
+#include "core/math.h"
 #include "core/stats.h"
 
 #include <math.h>
@@ -62,6 +63,7 @@ typedef struct State {
 typedef struct Part {
     int scheme, without; /* without -1: all */
 } Part;
+static const Part ALL = {0, -1};
 
 /* Samples of the cross-validation: means by row of the view whose waves are tried, since the terrain sets the
  * rows of the other one apart; or strips, since terms of a degree leave the means as they are. */
@@ -89,13 +91,6 @@ static double kept(double rows, double per_row)
     return 1.0 - q / 6.0 * (1.0 - q / 20.0 * (1.0 - q / 42.0));
 }
 
-/* Tukey's weight of a residual, 0 beyond the scale. */
-static double biweight(double residual, double scale)
-{
-    const double q = residual / scale, w = 1.0 - q * q;
-    return fabs(q) < 1.0 ? w * w : 0.0;
-}
-
 /* The columns of a model at a place, for means over so many rows. */
 static void basis_at(const State *f, const Model *m, const double row[2], double x, double y, double rows,
                      double *out)
@@ -120,24 +115,14 @@ static double model_value(const Model *m, const double *basis)
     return sum;
 }
 
-/* Place of a point as the terms take it, -1..1; the model's value there, px. */
-static double point_x(const State *f, const SdmAlongPoint *p)
+/* Place of a point as the terms take it, -1..1. */
+static void place_of(const State *f, const SdmAlongPoint *p, double xy[2])
 {
-    return ((double)p->col - f->task->scale->centre[0]) / f->task->scale->scale[0];
+    const SdmPointing *const by = f->task->scale;
+    xy[0] = ((double)p->col - by->centre[0]) / by->scale[0];
+    xy[1] = ((double)p->row[0] - by->centre[1]) / by->scale[1];
 }
 
-static double point_y(const State *f, const SdmAlongPoint *p)
-{
-    return ((double)p->row[0] - f->task->scale->centre[1]) / f->task->scale->scale[1];
-}
-
-static double value_at_point(const State *f, const Model *m, const SdmAlongPoint *p)
-{
-    double basis[COLUMNS];
-    const double row[2] = {(double)p->row[0], (double)p->row[1]};
-    basis_at(f, m, row, point_x(f, p), point_y(f, p), f->task->average_rows, basis);
-    return model_value(m, basis);
-}
 /* Columns of a wave, from the cache. */
 static const double *wave_columns(State *f, int view, double per_row)
 {
@@ -182,16 +167,8 @@ static bool solve(const State *f, const Part *part, Model *m)
     double a[COLUMNS * COLUMNS] = {0}, b[COLUMNS] = {0};
     const int n = count_columns(m), left = n - 2 * m->waves[SDM_ALONG_LEFT];
     for (int i = 0; i < f->strips; i++) {
-        const double *const t = f->basis + (size_t)i * COLUMNS;
-        const double w = f->weight[i];
-        if (!(w > 0.0) || !is_in(part, &f->strip[i]))
-            continue;
-        for (int r = 0; r < n; r++) {
-            const double wt = w * t[r];
-            for (int c = 0; c <= r; c++)
-                a[r * n + c] += wt * t[c];
-            b[r] += wt * f->strip[i].value_px;
-        }
+        if (f->weight[i] > 0.0 && is_in(part, &f->strip[i]))
+            sdm_add_equation(n, f->basis + (size_t)i * COLUMNS, f->weight[i], f->strip[i].value_px, a, b);
     }
     const double ridge = f->scale_px * f->scale_px / (LEFT_SIGMA_PX * LEFT_SIGMA_PX);
     for (int r = 0; r < n; r++)
@@ -207,7 +184,7 @@ static bool fit_model(const State *f, const Part *part, Model *m)
 {
     double scale = STRIP_TUKEY * f->scale_px;
     for (int i = 0; i < f->strips; i++)
-        f->weight[i] = f->strip[i].weight * biweight(f->residual[i], scale);
+        f->weight[i] = f->strip[i].weight * sdm_biweight(f->residual[i], scale);
     for (int it = 0; it < ITERATIONS; it++) {
         int64_t n = 0;
         if (!solve(f, part, m))
@@ -219,7 +196,7 @@ static bool fit_model(const State *f, const Part *part, Model *m)
         }
         scale = STRIP_TUKEY * fmax(1.4826 * sdm_median_f64(f->work, n), LEAST_SCALE_PX);
         for (int i = 0; i < f->strips; i++)
-            f->weight[i] = f->strip[i].weight * biweight(f->weight[i], scale);
+            f->weight[i] = f->strip[i].weight * sdm_biweight(f->weight[i], scale);
     }
     return true;
 }
@@ -348,8 +325,14 @@ static int class_of(const SdmAlongPoint *p)
 /* Residuals of the points from a model, whether they are used or not -> residual. */
 static void point_residuals(const State *f, const Model *m, double *residual)
 {
-    for (size_t i = 0; i < f->task->count; i++)
-        residual[i] = (double)f->task->point[i].value_px - value_at_point(f, m, &f->task->point[i]);
+    for (size_t i = 0; i < f->task->count; i++) {
+        const SdmAlongPoint *const p = &f->task->point[i];
+        const double row[2] = {(double)p->row[0], (double)p->row[1]};
+        double basis[COLUMNS], xy[2];
+        place_of(f, p, xy);
+        basis_at(f, m, row, xy[0], xy[1], f->task->average_rows, basis);
+        residual[i] = (double)p->value_px - model_value(m, basis);
+    }
 }
 
 /* The residuals of the points that are used, of one class of slope or of all (-1) -> point_work; @return how
@@ -398,13 +381,15 @@ static bool make_strip(const State *f, const Model *m, const double *residual, d
         const SdmAlongPoint *const p = &f->task->point[at];
         if (!p->use) /* its value may be NaN */
             continue;
-        const double w = f->class_weight[at] * biweight(residual[at] - median, scale);
+        const double w = f->class_weight[at] * sdm_biweight(residual[at] - median, scale);
+        double xy[2];
+        place_of(f, p, xy);
         s->weight += w;
         sum += w * residual[at];
         s->row[0] += w * (double)p->row[0];
         s->row[1] += w * (double)p->row[1];
-        s->x += w * point_x(f, p);
-        s->y += w * point_y(f, p);
+        s->x += w * xy[0];
+        s->y += w * xy[1];
     }
     if (!(s->weight > 0.0))
         return false;
@@ -425,8 +410,8 @@ static bool make_strip(const State *f, const Model *m, const double *residual, d
     return true;
 }
 
-/* All strips about a model, with weights of at most the median one. */
-static void make_strips(State *f, const Model *m)
+/* All strips about a model, with weights of at most the median one; the model is fitted to them. */
+static void make_strips(State *f, Model *m)
 {
     double *const residual = f->point_work + f->task->count;
     point_residuals(f, m, residual);
@@ -442,6 +427,9 @@ static void make_strips(State *f, const Model *m)
     const double most = sdm_median_f64(f->work, f->strips);
     for (int i = 0; i < f->strips; i++)
         f->strip[i].weight = fmin(f->strip[i].weight / most, 1.0);
+    keep_model(f, m);
+    (void)fit_model(f, &ALL, m);
+    keep_model(f, m);
 }
 
 enum {
@@ -475,12 +463,7 @@ typedef struct WaveSums {
 
 static inline void add_to_sums(WaveSums *s, double weight, double value, double cosine, double sine)
 {
-    const double t[3] = {1.0, cosine, sine};
-    for (int r = 0; r < 3; r++) {
-        for (int c = 0; c <= r; c++)
-            s->a[r * 3 + c] += weight * t[r] * t[c];
-        s->b[r] += weight * t[r] * value;
-    }
+    sdm_add_equation(3, (const double[]){1.0, cosine, sine}, weight, value, s->a, s->b);
 }
 
 /* Reduction of the squares of a series by the wave and its mean. */
@@ -580,7 +563,7 @@ static void fill_series(const State *f, int view, Series *s)
     memset(s->row, 0, 3 * s->room * sizeof *s->row);
     for (int i = 0; i < f->strips; i++) {
         const Strip *const t = &f->strip[i];
-        const double w = t->weight * biweight(f->residual[i], scale);
+        const double w = t->weight * sdm_biweight(f->residual[i], scale);
         const int bin = t->bin[view];
         s->weight[bin] += w;
         s->row[bin] += w * t->row[view];
@@ -619,14 +602,13 @@ static void profile_peaks(const State *f, const Series *s, double peak[PROFILE_P
 /* Move all frequencies of a fitted model to where the squares are least: Gauss-Newton with its columns. */
 static void refine_frequencies(State *f, Model *m)
 {
-    const Part all = {0, -1};
     double a[MOST_REFINED * MOST_REFINED], b[MOST_REFINED], t[MOST_REFINED];
     for (int round = 0; round < REFINEMENTS; round++) {
         const int n = count_columns(m), waves = m->waves[0] + m->waves[1], size = n + waves;
         memset(a, 0, sizeof a);
         memset(b, 0, sizeof b);
         fill_basis(f, m);
-        if (!waves || !fit_model(f, &all, m))
+        if (!waves || !fit_model(f, &ALL, m))
             return;
         for (int i = 0; i < f->strips; i++) {
             const Strip *const s = &f->strip[i];
@@ -638,12 +620,8 @@ static void refine_frequencies(State *f, Model *m)
                     t[n + w] =
                         TURN * (s->row[k] - f->row0[k]) * (m->coef[c + 1] * own[c] - m->coef[c] * own[c + 1]);
                 }
-            const double r = s->value_px - model_value(m, own), weight = f->weight[i];
-            for (int p = 0; p < size && weight > 0.0; p++) {
-                for (int q = 0; q <= p; q++)
-                    a[p * size + q] += weight * t[p] * t[q];
-                b[p] += weight * t[p] * r;
-            }
+            if (f->weight[i] > 0.0)
+                sdm_add_equation(size, t, f->weight[i], s->value_px - model_value(m, own), a, b);
         }
         for (int p = 0; p < size; p++)
             a[p * size + p] = a[p * size + p] * (1.0 + 1e-6) + 1e-9;
@@ -725,11 +703,10 @@ static bool is_long(const Model *less, const Model *more)
 /* Does a model differ from the best one so far by more than a reference may be wrong over long distances? */
 static bool differs(State *f, const Model *m)
 {
-    const Part all = {0, -1};
     Model fitted = *m;
     double sum = 0.0, square = 0.0;
     fill_basis(f, &fitted);
-    if (!fit_model(f, &all, &fitted))
+    if (!fit_model(f, &ALL, &fitted))
         return false;
     for (int i = 0; i < f->strips; i++) {
         const double more =
@@ -793,10 +770,9 @@ static bool take_away(Model *m, int number)
 /* State a model, its frequencies included; it becomes the best one. */
 static bool settle_model(State *f, Model *m)
 {
-    const Part all = {0, -1};
     refine_frequencies(f, m);
     fill_basis(f, m);
-    if (!fit_model(f, &all, m))
+    if (!fit_model(f, &ALL, m))
         return false;
     keep_model(f, m);
     return true;
@@ -928,7 +904,7 @@ static Model start_model(const State *f, const SdmAlongCorrection *from)
 {
     Model m = {.degree = from->degree};
     const int terms = sdm_terms(m.degree);
-    double *const residual = f->point_work + f->task->count, *c = m.coef + terms;
+    double *c = m.coef + terms;
     memcpy(m.coef, from->coef, (size_t)terms * sizeof *m.coef);
     for (int k = 0; k < 2; k++) {
         m.waves[k] = from->waves[k];
@@ -940,15 +916,13 @@ static Model start_model(const State *f, const SdmAlongCorrection *from)
             c[1] = w->sin_px * cos(turn) - w->cos_px * sin(turn);
         }
     }
-    point_residuals(f, &m, residual);
-    m.coef[0] += sdm_median_f64(f->point_work, gather(f, residual, -1));
+    centre_constant(f, &m);
     return m;
 }
 
 SdmStatus sdm_along_fit(SdmContext *ctx, const SdmAlongTask *task, SdmAlongCorrection *out,
                         SdmAlongReport *report)
 {
-    const Part all = {0, -1};
     SDM_CLOSED_BY(close_fit) State f = {0};
     SDM_OWNED double *rows = NULL;
     Series s = {0};
@@ -968,9 +942,6 @@ SdmStatus sdm_along_fit(SdmContext *ctx, const SdmAlongTask *task, SdmAlongCorre
         s.turn[k] = s.weight + (size_t)(k + 1) * s.room;
     Model m = start_model(&f, out);
     make_strips(&f, &m);
-    keep_model(&f, &m);
-    (void)fit_model(&f, &all, &m);
-    keep_model(&f, &m);
     if (f.strips < LEAST_STRIPS)
         m = (Model){.degree = 0, .coef = {m.coef[0]}};
     if (f.strips >= LEAST_STRIPS && m.degree + m.waves[0] + m.waves[1] > 0)
@@ -978,9 +949,6 @@ SdmStatus sdm_along_fit(SdmContext *ctx, const SdmAlongTask *task, SdmAlongCorre
     if (f.strips >= LEAST_STRIPS)
         grow_model(&f, &s, &m);
     make_strips(&f, &m); /* about what is known now */
-    keep_model(&f, &m);
-    (void)fit_model(&f, &all, &m);
-    keep_model(&f, &m);
     const double clip = 3.0 * f.scale_px + 1.0;
     measure_rows(&f, &m, clip, report->fitted_px);
     report->correction_px = standard_error(&f, &m, report->fitted_px[SDM_ALONG_BY_ROWS]);
