@@ -24,15 +24,10 @@ typedef struct Local { /* east, north, up at the centre */
 static void local_at(double lon_deg, double lat_deg, Local *l)
 {
     const double lon = lon_deg * PI / 180.0, lat = lat_deg * PI / 180.0;
+    *l = (Local){.east = {-sin(lon), cos(lon), 0.0},
+                 .north = {-sin(lat) * cos(lon), -sin(lat) * sin(lon), cos(lat)},
+                 .up = {cos(lat) * cos(lon), cos(lat) * sin(lon), sin(lat)}};
     sdm_geodetic_to_ecef(lon_deg, lat_deg, 0.0, l->origin);
-    const double e[3] = {-sin(lon), cos(lon), 0.0};
-    const double n[3] = {-sin(lat) * cos(lon), -sin(lat) * sin(lon), cos(lat)};
-    const double u[3] = {cos(lat) * cos(lon), cos(lat) * sin(lon), sin(lat)};
-    for (int i = 0; i < 3; i++) {
-        l->east[i] = e[i];
-        l->north[i] = n[i];
-        l->up[i] = u[i];
-    }
 }
 
 static void to_local(const Local *l, const double ground[3], double *x, double *y)

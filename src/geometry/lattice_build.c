@@ -18,22 +18,15 @@ typedef struct NodeRow {
     double *ray;      /* n x 3 (col, row, h) */
     double *ground;   /* HEIGHTS x n x 3 */
     double *right;    /* HEIGHTS x n x 2 */
+    double *x, *y;    /* HEIGHTS x n: the ground on the map */
 } NodeRow;
 
-static SdmStatus row_alloc(SdmContext *ctx, int n, NodeRow *r, double **block)
+static SdmStatus row_alloc(SdmContext *ctx, size_t n, NodeRow *r)
 {
-    const size_t m = (size_t)n;
-    const SdmStatus st =
-        sdm_alloc(ctx, block, m * (3 + 2 + 3 + HEIGHTS * 5), sizeof(double), "lattice nodes");
-    if (st != SDM_OK)
-        return st;
-    double *p = *block;
-    r->at0 = p;
-    r->left = r->at0 + 3 * m;
-    r->ray = r->left + 2 * m;
-    r->ground = r->ray + 3 * m;
-    r->right = r->ground + HEIGHTS * 3 * m;
-    return SDM_OK;
+    return SDM_ALLOC(ctx, "lattice nodes", SDM_ARRAY(r->at0, 3 * n), SDM_ARRAY(r->left, 2 * n),
+                     SDM_ARRAY(r->ray, 3 * n), SDM_ARRAY(r->ground, HEIGHTS * 3 * n),
+                     SDM_ARRAY(r->right, HEIGHTS * 2 * n), SDM_ARRAY(r->x, HEIGHTS * n),
+                     SDM_ARRAY(r->y, HEIGHTS * n));
 }
 
 /* Height of a surface at a frame position, bilinear, continued outside. */
@@ -149,8 +142,7 @@ static void differences(double lo, double mid, double hi, double a, float *b, fl
     *c = (float)((hi - 2.0 * mid + lo) / (2.0 * a * a));
 }
 
-static bool fill_node(const SdmLattice *lat, const NodeRow *r, size_t i, const double *x, const double *y,
-                      SdmNode *out)
+static bool fill_node(const SdmLattice *lat, const NodeRow *r, size_t i, SdmNode *out)
 {
     const size_t n = (size_t)lat->nu;
     const double a = 0.5 * (lat->hmax_m - lat->hmin_m);
@@ -164,7 +156,7 @@ static bool fill_node(const SdmLattice *lat, const NodeRow *r, size_t i, const d
         out->right[right] = llrint(mid * SDM_FIX);
         differences(lo, mid, hi, a, &out->right_b[right], &out->right_c[right]);
     }
-    const double *const gx = x + i, *const gy = y + i;
+    const double *const gx = r->x + i, *const gy = r->y + i;
     out->ground[0] = gx[n];
     out->ground[1] = gy[n];
     differences(gx[0], gx[n], gx[2 * n], a, &out->ground_b[0], &out->ground_c[0]);
@@ -229,21 +221,20 @@ static SdmStatus fail_node(SdmContext *ctx, const SdmLatticeRequest *q, const Sd
 
 /* One row of nodes: cameras, then the output CRS. */
 static SdmStatus build_row(SdmContext *ctx, const SdmLatticeRequest *q, SdmLattice *lat, int j, NodeRow *r,
-                           SdmProjector *proj, double *xy)
+                           SdmProjector *proj)
 {
     const size_t n = (size_t)lat->nu;
-    double *const x = xy, *const y = xy + HEIGHTS * n;
     place_row(q, lat, j, r);
     for (size_t i = 0; proj && i < HEIGHTS * n; i++) {
-        x[i] = r->ground[3 * i];
-        y[i] = r->ground[3 * i + 1];
+        r->x[i] = r->ground[3 * i];
+        r->y[i] = r->ground[3 * i + 1];
     }
     if (proj)
-        sdm_projector_forward(proj, HEIGHTS * n, x, y);
+        sdm_projector_forward(proj, HEIGHTS * n, r->x, r->y);
     for (size_t i = 0; !isnan(r->about_deg) && i < HEIGHTS * n; i++)
-        x[i] = sdm_longitude_near(x[i], r->about_deg);
+        r->x[i] = sdm_longitude_near(r->x[i], r->about_deg);
     for (size_t i = 0; i < n; i++)
-        if (!fill_node(lat, r, i, x, y, &lat->node[(size_t)j * n + i]))
+        if (!fill_node(lat, r, i, &lat->node[(size_t)j * n + i]))
             return fail_node(ctx, q, lat, j, r, i);
     return SDM_OK;
 }
@@ -327,11 +318,8 @@ SdmStatus sdm_lattice_build(SdmContext *ctx, const SdmLatticeRequest *q, SdmLatt
 #pragma omp parallel num_threads(threads)
     {
         NodeRow r = {.again = again, .about_deg = about_deg};
-        double *block = NULL, *xy = NULL;
         SdmProjector *proj = NULL;
-        SdmStatus mine = row_alloc(ctx, lat->nu, &r, &block);
-        if (mine == SDM_OK)
-            mine = sdm_alloc(ctx, &xy, (size_t)lat->nu * HEIGHTS * 2, sizeof *xy, "lattice nodes");
+        SdmStatus mine = row_alloc(ctx, (size_t)lat->nu, &r);
         if (mine == SDM_OK && first) {
 #pragma omp critical(sdm_projector)
             mine = sdm_projector_clone(ctx, first, &proj);
@@ -339,13 +327,13 @@ SdmStatus sdm_lattice_build(SdmContext *ctx, const SdmLatticeRequest *q, SdmLatt
 #pragma omp for schedule(dynamic, 4)
         for (int j = 0; j < lat->nv; j++)
             if (mine == SDM_OK)
-                mine = build_row(ctx, q, lat, j, &r, proj, xy);
+                mine = build_row(ctx, q, lat, j, &r, proj);
         if (mine != SDM_OK) {
 #pragma omp critical(sdm_lattice)
             worst = mine;
         }
         sdm_projector_close(&proj);
-        SDM_FREE(&xy, &block);
+        SDM_FREE(&r.at0, &r.left, &r.ray, &r.ground, &r.right, &r.x, &r.y);
     }
     PASS(worst);
     set_du_dh(lat);

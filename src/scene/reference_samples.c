@@ -3,6 +3,7 @@
 #include "scene/reference_samples.h"
 #include "core/math.h"
 #include "geo/bicubic.h"
+#include "scene/window_input.h"
 
 #include <math.h>
 #include <string.h>
@@ -267,22 +268,14 @@ SdmStatus sdm_reference_samples_open(SdmContext *ctx, const SdmScene *scene, con
                                      const SdmSurface *surface, SdmHeightRaster *reference,
                                      SdmReferenceSamples *out)
 {
-    const SdmWindow *const win = &p->coarse.win;
+    SdmLatticeRequest q = sdm_coarse_request(scene, p, 16);
     double b[4] = SDM_NO_BOUNDS;
     *out = (SdmReferenceSamples){0};
     out->plane.cell_m = sdm_height_raster_cell_m(reference, p->frame.lon_deg, p->frame.lat_deg);
     if (!isfinite(out->plane.cell_m)) /* a CRS that does not reach here */
         out->plane.cell_m = coarse_pixel_m(p);
     PASS(choose_plane(ctx, p, &out->plane));
-    const SdmLatticeRequest q = {.scene = scene,
-                                 .frame = &p->frame,
-                                 .pointing = &p->pointing,
-                                 .grid = &out->plane.grid,
-                                 .u1 = p->frame.width + 16,
-                                 .v1 = p->frame.height + 16,
-                                 .step = sdm_frame_lattice_step(&p->frame, win->level),
-                                 .hmin_m = p->hmin_m,
-                                 .hmax_m = p->hmax_m};
+    q.grid = &out->plane.grid;
     PASS(sdm_lattice_build(ctx, &q, &out->lattice));
     const Layout l = lay_out(p, surface, &out->lattice, out->plane.cell_m);
     out->count = (size_t)l.wide * (size_t)l.high;
