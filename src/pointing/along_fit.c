@@ -47,7 +47,6 @@ typedef struct State {
                             * left */
     double *bin_sum, *bin_weight; /* of the larger number of bins */
     double row0[2], span[2];      /* origin of the phases, in the middle of the rows; rows that points span */
-    double rows;                  /* of the right image */
     double *class_weight;         /* of each point */
     Strip *strip;
     int strips;
@@ -300,7 +299,6 @@ static SdmStatus sort_points(SdmContext *ctx, State *f)
         f->span[k] = fmax(hi[k] - lo[k], 1.0);
     }
     f->cells = f->bins[SDM_ALONG_LEFT] * STRIP_COLUMNS;
-    f->rows = f->span[0];
     PASS(SDM_ALLOC(ctx, "strips", SDM_ARRAY(cell, t->count), SDM_ARRAY(f->order, t->count),
                    SDM_ARRAY(f->begin, (size_t)f->cells + 2)));
     for (size_t i = 0; i < t->count; i++) {
@@ -531,19 +529,19 @@ static double highest(const State *f)
 /* The frequency with the highest power, refined; 0: none. */
 static double find_peak(const State *f, const Series *s, const Model *m, int view)
 {
-    const double step = 0.25 / f->rows, first = fmax(1.0 / LONGEST_ROWS, 0.5 / f->rows);
+    const double step = 0.25 / f->span[0], first = fmax(1.0 / LONGEST_ROWS, 0.5 / f->span[0]);
     double best = 0.0, at = 0.0;
     begin_turns(s, f->row0[view], first, step);
     for (double p = first; p <= highest(f); p += step) {
         const double power = power_of_turns(s);
-        if (power > best && !is_taken(m, view, p, f->rows)) {
+        if (power > best && !is_taken(m, view, p, f->span[0])) {
             best = power;
             at = p;
         }
     }
     if (at > 0.0)
         best = power_at(s, f->row0[view], at);
-    for (double d = 0.5 * step; at > 0.0 && d > 0.005 / f->rows; d *= 0.5)
+    for (double d = 0.5 * step; at > 0.0 && d > 0.005 / f->span[0]; d *= 0.5)
         for (int side = -1; side <= 1; side += 2) {
             const double p = fmax(at + side * d, first), power = power_at(s, f->row0[view], p);
             if (power > best) {
@@ -627,32 +625,29 @@ static void refine_frequencies(State *f, Model *m)
             a[p * size + p] = a[p * size + p] * (1.0 + 1e-6) + 1e-9;
         if (!sdm_solve_cholesky(size, a, b))
             return;
-        const double most = 0.1 / f->rows;
+        const double most = 0.1 / f->span[0];
         for (int k = 0, w = 0; k < 2; k++)
             for (int q = 0; q < m->waves[k]; q++, w++)
-                m->per_row[k][q] = fmin(
-                    fmax(m->per_row[k][q] + fmin(fmax(b[n + w], -most), most), 0.25 / f->rows), highest(f));
+                m->per_row[k][q] =
+                    fmin(fmax(m->per_row[k][q] + fmin(fmax(b[n + w], -most), most), 0.25 / f->span[0]),
+                         highest(f));
     }
 }
 
 /* ---- choice of the model ---- */
-
-static bool add_wave(Model *m, int view, double per_row, double rows)
-{
-    if (!(per_row > 0.0) || m->waves[view] == SDM_ALONG_WAVES || is_taken(m, view, per_row, rows))
-        return false;
-    m->per_row[view][m->waves[view]++] = per_row;
-    return true;
-}
 
 /* Append the model with a wave of that frequency for the views of the set (1: right, 2: left); @return how
  * many. */
 static int add_candidate(const State *f, const Model *m, double per_row, int views, Model *out)
 {
     *out = *m;
-    for (int k = 0; k < 2; k++)
-        if ((views >> k & 1) && !add_wave(out, k, per_row, f->rows))
+    for (int k = 0; k < 2; k++) {
+        if (!(views >> k & 1))
+            continue;
+        if (!(per_row > 0.0) || out->waves[k] == SDM_ALONG_WAVES || is_taken(out, k, per_row, f->span[0]))
             return 0;
+        out->per_row[k][out->waves[k]++] = per_row;
+    }
     return 1;
 }
 
@@ -872,7 +867,7 @@ static void measure_rows(State *f, const Model *m, double clip, double error_px[
 static double standard_error(const State *f, const Model *m, double row_px)
 {
     const int found = count_columns(m) - 1 + m->waves[0] + m->waves[1];
-    return row_px * sqrt(found * f->strip_rows / f->rows);
+    return row_px * sqrt(found * f->strip_rows / f->span[0]);
 }
 
 static SdmStatus open_fit(SdmContext *ctx, const SdmAlongTask *task, State *f)
@@ -880,11 +875,10 @@ static SdmStatus open_fit(SdmContext *ctx, const SdmAlongTask *task, State *f)
     *f = (State){.task = task};
     PASS(sort_points(ctx, f));
     const size_t cells = (size_t)f->cells + 1, bins = (size_t)(f->cells + f->bins[0] + f->bins[1]);
-    PASS(sdm_alloc(ctx, &f->class_weight, task->count, sizeof *f->class_weight, "weights of points"));
-    PASS(sdm_alloc(ctx, &f->point_work, 2 * task->count, sizeof *f->point_work, "residuals of points"));
-    PASS(SDM_ALLOC(ctx, "strips", SDM_ARRAY(f->strip, cells), SDM_ARRAY(f->basis, cells * COLUMNS),
-                   SDM_ARRAY(f->residual, cells), SDM_ARRAY(f->weight, cells), SDM_ARRAY(f->work, cells)));
-    PASS(sdm_alloc(ctx, &f->bin_sum, 2 * bins, sizeof *f->bin_sum, "means by row"));
+    PASS(SDM_ALLOC(ctx, "strips", SDM_ARRAY(f->class_weight, task->count),
+                   SDM_ARRAY(f->point_work, 2 * task->count), SDM_ARRAY(f->strip, cells),
+                   SDM_ARRAY(f->basis, cells * COLUMNS), SDM_ARRAY(f->residual, cells),
+                   SDM_ARRAY(f->weight, cells), SDM_ARRAY(f->work, cells), SDM_ARRAY(f->bin_sum, 2 * bins)));
     f->bin_weight = f->bin_sum + bins;
     for (int k = 0; k < CACHED; k++)
         PASS(sdm_alloc_raw(ctx, &f->cached[k].value, 2 * cells, sizeof(double), "strips"));

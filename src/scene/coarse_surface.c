@@ -188,7 +188,7 @@ static SdmStatus fit_level(SdmContext *ctx, Coarse *c, bool last, SdmSurface *s)
     if (c->hide || is_bounded(c)) /* else the next level goes on from clouds, too: they show the pointing */
         PASS(remove_clouds(ctx, c, s));
     task.certain = c->hide || p->points.rounds > 0; /* an earlier fit was checked */
-    const int block = sdm_pointing_block(last && !c->hide);
+    const int block = last && !c->hide ? SDM_COARSE_BLOCK : SDM_COARSE_BLOCK / 2;
     const SdmTiePointSource from = {.lattice = &c->lattice,
                                     .in_use = &p->pointing,
                                     .surface = s,
