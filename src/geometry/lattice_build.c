@@ -1,5 +1,6 @@
 /* Stage 3: sample the cameras on the nodes of the lattice. */
 // SPDX-License-Identifier: Apache-2.0
+#include "core/math.h"
 #include "geo/geodesy.h"
 #include "geometry/epipolar_frame.h"
 
@@ -179,11 +180,6 @@ static void set_du_dh(SdmLattice *lat)
         }
 }
 
-static int64_t floor_to(int64_t a, int64_t step)
-{
-    return (a >= 0 ? a / step : -((step - 1 - a) / step)) * step;
-}
-
 /* "pixel COL, ROW of NAME", or "no pixel of NAME". */
 static void describe_pixel(const char *name, const double at[2], char *out, size_t size)
 {
@@ -305,10 +301,10 @@ SdmStatus sdm_lattice_build(SdmContext *ctx, const SdmLatticeRequest *q, SdmLatt
         lat->turned[side] = q->turn && runs_down(q, (enum SdmSide)side);
     /* one node more on every side: du/dh of a node comes from its neighbours and must not depend on the
      * tile */
-    lat->u0 = floor_to(q->u0, q->step) - q->step;
-    lat->v0 = floor_to(q->v0, q->step) - q->step;
-    lat->nu = (int)((floor_to(q->u1, q->step) - lat->u0) / q->step) + 3;
-    lat->nv = (int)((floor_to(q->v1, q->step) - lat->v0) / q->step) + 3;
+    lat->u0 = (sdm_floor_div(q->u0, q->step) - 1) * q->step;
+    lat->v0 = (sdm_floor_div(q->v0, q->step) - 1) * q->step;
+    lat->nu = (int)(sdm_floor_div(q->u1, q->step) - sdm_floor_div(q->u0, q->step)) + 4;
+    lat->nv = (int)(sdm_floor_div(q->v1, q->step) - sdm_floor_div(q->v0, q->step)) + 4;
     PASS(open_nodes(ctx, q, &before, lat, &again));
     if (q->grid)
         PASS(sdm_projector_open(ctx, q->grid->wkt, &first));

@@ -454,37 +454,25 @@ typedef struct Series {
     size_t room;
 } Series;
 
-/* Normal equations of a constant and a wave. */
-typedef struct WaveSums {
-    double a[9], b[3];
-} WaveSums;
-
-static inline void add_to_sums(WaveSums *s, double weight, double value, double cosine, double sine)
+/* Reduction of the squares of a series by a wave and its mean, whose normal equations are given. */
+static double power_of(double a[9], double b[3])
 {
-    sdm_add_equation(3, (const double[]){1.0, cosine, sine}, weight, value, s->a, s->b);
-}
-
-/* Reduction of the squares of a series by the wave and its mean. */
-static double power_of(WaveSums *s)
-{
-    const double start[3] = {s->b[0], s->b[1], s->b[2]},
-                 before = s->a[0] > 0.0 ? s->b[0] * s->b[0] / s->a[0] : 0.0;
+    const double start[3] = {b[0], b[1], b[2]}, before = a[0] > 0.0 ? b[0] * b[0] / a[0] : 0.0;
     for (int r = 0; r < 3; r++)
-        s->a[r * 3 + r] = s->a[r * 3 + r] * (1.0 + 1e-6) + 1e-9;
-    if (!sdm_solve_cholesky(3, s->a, s->b))
-        return 0.0;
-    return start[0] * s->b[0] + start[1] * s->b[1] + start[2] * s->b[2] - before;
+        a[r * 3 + r] = a[r * 3 + r] * (1.0 + 1e-6) + 1e-9;
+    return sdm_solve_cholesky(3, a, b) ? sdm_dot3(start, b) - before : 0.0;
 }
 
 /* Power of a wave of that frequency. */
 static double power_at(const Series *s, double row0, double per_row)
 {
-    WaveSums sums = {{0}, {0}};
+    double a[9] = {0}, b[3] = {0};
     for (int i = 0; i < s->count; i++) {
         const double phase = TURN * per_row * (s->row[i] - row0);
-        add_to_sums(&sums, s->weight[i], s->value[i], cos(phase), sin(phase));
+        const double t[3] = {1.0, cos(phase), sin(phase)};
+        sdm_add_equation(3, t, s->weight[i], s->value[i], a, b);
     }
-    return power_of(&sums);
+    return power_of(a, b);
 }
 
 /* Begin to go through frequencies: the first one, and the step. */
@@ -502,14 +490,14 @@ static void begin_turns(const Series *s, double row0, double per_row, double ste
 /* The power at the frequency that is reached, but for rounding; go on to the next one. */
 static double power_of_turns(const Series *s)
 {
-    WaveSums sums = {{0}, {0}};
+    double a[9] = {0}, b[3] = {0};
     for (int i = 0; i < s->count; i++) {
-        const double c = s->turn[0][i], d = s->turn[1][i];
-        add_to_sums(&sums, s->weight[i], s->value[i], c, d);
+        const double c = s->turn[0][i], d = s->turn[1][i], t[3] = {1.0, c, d};
+        sdm_add_equation(3, t, s->weight[i], s->value[i], a, b);
         s->turn[0][i] = c * s->turn[2][i] - d * s->turn[3][i];
         s->turn[1][i] = d * s->turn[2][i] + c * s->turn[3][i];
     }
-    return power_of(&sums);
+    return power_of(a, b);
 }
 
 static bool is_taken(const Model *m, int view, double per_row, double rows)
@@ -817,19 +805,18 @@ static void write_result(const State *f, const Model *m, SdmAlongCorrection *out
 {
     const int terms = sdm_terms(m->degree);
     const double *c = m->coef + terms;
-    out->degree = m->degree;
-    memset(out->coef, 0, sizeof out->coef);
-    memset(out->wave, 0, sizeof out->wave);
+    *out = (SdmAlongCorrection){.east_m = out->east_m,
+                                .north_m = out->north_m,
+                                .degree = m->degree,
+                                .waves = {m->waves[0], m->waves[1]}};
     memcpy(out->coef, m->coef, (size_t)terms * sizeof *m->coef);
-    for (int k = 0; k < 2; k++) {
-        out->waves[k] = m->waves[k];
+    for (int k = 0; k < 2; k++)
         for (int i = 0; i < m->waves[k]; i++, c += 2) {
             const double turn = TURN * m->per_row[k][i] * f->row0[k];
             out->wave[k][i] = (SdmAlongWave){.per_row = m->per_row[k][i],
                                              .cos_px = c[0] * cos(turn) - c[1] * sin(turn),
                                              .sin_px = c[0] * sin(turn) + c[1] * cos(turn)};
         }
-    }
 }
 
 /* The constant becomes the median of all points that are used: a mean would follow forest and what else lies
@@ -896,12 +883,11 @@ static void close_fit(State *f)
 /* The model to start with: a correction, moved to the median of the points that are used. */
 static Model start_model(const State *f, const SdmAlongCorrection *from)
 {
-    Model m = {.degree = from->degree};
+    Model m = {.degree = from->degree, .waves = {from->waves[0], from->waves[1]}};
     const int terms = sdm_terms(m.degree);
     double *c = m.coef + terms;
     memcpy(m.coef, from->coef, (size_t)terms * sizeof *m.coef);
-    for (int k = 0; k < 2; k++) {
-        m.waves[k] = from->waves[k];
+    for (int k = 0; k < 2; k++)
         for (int i = 0; i < m.waves[k]; i++, c += 2) {
             const SdmAlongWave *const w = &from->wave[k][i];
             const double turn = TURN * w->per_row * f->row0[k];
@@ -909,7 +895,6 @@ static Model start_model(const State *f, const SdmAlongCorrection *from)
             c[0] = w->cos_px * cos(turn) + w->sin_px * sin(turn);
             c[1] = w->sin_px * cos(turn) - w->cos_px * sin(turn);
         }
-    }
     centre_constant(f, &m);
     return m;
 }

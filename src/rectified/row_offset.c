@@ -280,12 +280,6 @@ void sdm_row_offset_find(SdmContext *ctx, const SdmPairImage *left, const SdmPai
     }
 }
 
-static int16_t sample_at(const SdmPairImage *im, int x, int y)
-{
-    int16_t own;
-    return *sdm_pair_samples(im, y, x, 1, &own);
-}
-
 static int16_t moved_sample(const SdmPairImage *im, int x, double row)
 {
     const int least = im->eight_bit ? 0 : -2047, most = im->eight_bit ? 255 : 2047;
@@ -295,7 +289,8 @@ static int16_t moved_sample(const SdmPairImage *im, int x, double row)
     if (row < -1.0 || row > im->height)
         return SDM_PIXEL_NODATA;
     for (int k = 0; k < 4; k++) {
-        const int16_t v = sample_at(im, x, y - 1 + k);
+        int16_t own;
+        const int16_t v = *sdm_pair_samples(im, y - 1 + k, x, 1, &own);
         if (v == SDM_PIXEL_NODATA)
             return SDM_PIXEL_NODATA;
         sum += w[k] * v;

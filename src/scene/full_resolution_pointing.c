@@ -285,25 +285,21 @@ done:
 static SdmStatus fit(SdmContext *ctx, const SdmScene *scene, const SdmTiePoints *points, double response,
                      SdmPrepared *p)
 {
-    SdmStatus st = SDM_OK;
-    SdmPointRound round = {.level = 0};
+    SdmPointRound *const round = &p->points.round[p->points.rounds++];
     SdmFitTask task = sdm_fit_task(scene, &p->frame);
+    *round = (SdmPointRound){.level = 0};
     task.point = points->point;
     task.count = points->count;
     task.max_degree = SDM_POINT_MAX_DEGREE;
     task.with_profile = points->count >= MANY_POINTS;
     task.response = response;
-    TRY(sdm_pointing_fit(ctx, &task, &p->pointing, &round));
+    PASS(sdm_pointing_fit(ctx, &task, &p->pointing, round));
     sdm_log(ctx, SDM_LOG_VERBOSE, 2,
             "full resolution: %zu matches, across %.3f px, spread %.3f -> %.3f px, degree %d, "
             "jitter %.3f px rms; the rays show %.0f %% of a pointing error",
-            points->count, round.before_median_px, round.before_nmad_px, round.after_nmad_px, round.degree,
-            round.profile_rms_px, 100.0 * response);
-    p->points.round[p->points.rounds++] = round;
-    round.samples = NULL;
-done:
-    sdm_free(&round.samples);
-    return st;
+            points->count, round->before_median_px, round->before_nmad_px, round->after_nmad_px,
+            round->degree, round->profile_rms_px, 100.0 * response);
+    return SDM_OK;
 }
 
 /* Share of a pointing error that ray intersection errors show: 1 - sum(r d) / sum(d^2), r: residual with the

@@ -127,14 +127,23 @@ static void judge(SdmViewPair *p)
                fmin(1.0, BEST_BASE_HEIGHT[1] / p->base_height) / aged;
 }
 
+static void exchange(SdmViewPair *p)
+{
+    const int left = p->left;
+    const double slant = p->slant[0];
+    p->left = p->right;
+    p->right = left;
+    p->slant[0] = p->slant[1];
+    p->slant[1] = slant;
+}
+
 static SdmStatus look_at(SdmViews *v, SdmViewPair *p, int left, int right)
 {
     *p = (SdmViewPair){.left = left, .right = right, .days = NAN, .look.share = NAN};
     PASS(sdm_check_stop(v->ctx));
     PASS(open_pair(v, p, false));
     if (!*p->why && p->slant[1] < p->slant[0] - STEEPER) { /* it sees more of the ground */
-        p->left = right;
-        p->right = left;
+        exchange(p);
         PASS(open_pair(v, p, false));
     }
     judge(p);
@@ -358,16 +367,6 @@ static SdmStatus leave_out_views(SdmViews *v)
         if (!joined[v->pair[k].left])
             v->pair[k].merit = 0.0;
     return SDM_OK;
-}
-
-static void exchange(SdmViewPair *p)
-{
-    const int left = p->left;
-    const double slant = p->slant[0];
-    p->left = p->right;
-    p->right = left;
-    p->slant[0] = p->slant[1];
-    p->slant[1] = slant;
 }
 
 static SdmViewPair *take(SdmViews *v, SdmViewPair *p)
