@@ -194,8 +194,6 @@ static void describe_pixel(const char *name, const double at[2], char *out, size
 static SdmStatus fail_node(SdmContext *ctx, const SdmLatticeRequest *q, const SdmLattice *lat, int j,
                            const NodeRow *r, size_t i)
 {
-    static const char *const ADVICE = "give heights near the terrain with --hmin and --hmax, or images whose "
-                                      "cameras belong to them";
     const size_t n = (size_t)lat->nu;
     const double h[HEIGHTS] = {lat->hmin_m, lat->height0_m, lat->hmax_m};
     char left[640], right[640];
@@ -211,8 +209,10 @@ static SdmStatus fail_node(SdmContext *ctx, const SdmLatticeRequest *q, const Sd
     return sdm_fail(
         ctx, SDM_ERR_DATA,
         "the cameras cannot be followed over heights of %.0f to %.0f m: lon %.5f, lat %.5f at %.0f m "
-        "is %s and %s; %s",
-        lat->hmin_m, lat->hmax_m, lon_deg, lat_deg, h[k], left, right, ADVICE);
+        "is %s and %s; give heights near the terrain with --hmin and --hmax, or images whose cameras belong "
+        "to "
+        "them",
+        lat->hmin_m, lat->hmax_m, lon_deg, lat_deg, h[k], left, right);
 }
 
 /* One row of nodes: cameras, then the output CRS. */
@@ -410,9 +410,8 @@ double sdm_lattice_error(const SdmLatticeRequest *q, const SdmLattice *lat)
             for (int k = 0; k <= 4; k++) {
                 const double u = (double)lat->u0 + lat->step * (floor((lat->nu - 1.001) * i / 7.0) + 0.5);
                 const double v = (double)lat->v0 + lat->step * (floor((lat->nv - 1.001) * j / 7.0) + 0.5);
-                double h = lat->hmin_m + (lat->hmax_m - lat->hmin_m) * k / 4.0;
-                if (q->surface) /* corrections are not known beside it */
-                    h = surface_at(q->surface, u, v);
+                const double h = q->surface ? surface_at(q->surface, u, v) /* else they are not known */
+                                            : lat->hmin_m + (lat->hmax_m - lat->hmin_m) * k / 4.0;
                 double g[3] = {0, 0, q->frame->h0_m}, ray[3], exact[2], mine[2], at[HEIGHTS][2],
                        shift[2] = {0.0};
                 sdm_frame_ground(q->frame, u, v, &g[0], &g[1]);

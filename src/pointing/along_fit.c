@@ -54,6 +54,7 @@ typedef struct State {
     WaveColumns cached[CACHED]; /* the oldest is replaced */
     int cached_next;
     double *residual, *weight, *work, *point_work;
+    double *point_residual;  /* from a model, of each point */
     double step, strip_rows; /* rows of a strip; those that its mean averages, windows included */
     double scale_px;         /* NMAD of the strips' residuals with the best model so far */
 } State;
@@ -321,7 +322,7 @@ static int class_of(const SdmAlongPoint *p)
 }
 
 /* Residuals of the points from a model, whether they are used or not -> residual. */
-static void point_residuals(const State *f, const Model *m, double *residual)
+static void point_residuals(const State *f, const Model *m)
 {
     for (size_t i = 0; i < f->task->count; i++) {
         const SdmAlongPoint *const p = &f->task->point[i];
@@ -329,30 +330,30 @@ static void point_residuals(const State *f, const Model *m, double *residual)
         double basis[COLUMNS], xy[2];
         place_of(f, p, xy);
         basis_at(f, m, row, xy[0], xy[1], f->task->average_rows, basis);
-        residual[i] = (double)p->value_px - model_value(m, basis);
+        f->point_residual[i] = (double)p->value_px - model_value(m, basis);
     }
 }
 
 /* The residuals of the points that are used, of one class of slope or of all (-1) -> point_work; @return how
  * many. */
-static int64_t gather(const State *f, const double *residual, int class_wanted)
+static int64_t gather(const State *f, int class_wanted)
 {
     const SdmAlongTask *const t = f->task;
     int64_t n = 0;
     for (size_t i = 0; i < t->count; i++)
         if (t->point[i].use && (class_wanted < 0 || class_of(&t->point[i]) == class_wanted))
-            f->point_work[n++] = residual[i];
+            f->point_work[n++] = f->point_residual[i];
     return n;
 }
 
 /* Points of a class of slope weigh by the inverse square of its residuals' NMAD.  all: the NMAD of all that
  * are used. */
-static void weigh_classes(const State *f, const double *residual, double all)
+static void weigh_classes(const State *f, double all)
 {
     const SdmAlongTask *const t = f->task;
     double spread[CLASSES];
     for (int c = 0; c < CLASSES; c++) {
-        const int64_t n = gather(f, residual, c);
+        const int64_t n = gather(f, c);
         spread[c] = n >= 50 ? fmax(sdm_nmad_f64(f->point_work, n, NULL), 0.2 * all) : all;
     }
     for (size_t i = 0; i < t->count; i++) {
@@ -362,9 +363,9 @@ static void weigh_classes(const State *f, const double *residual, double all)
 }
 
 /* Robust mean of the points of a strip about a model; false where they are too few. */
-static bool make_strip(const State *f, const Model *m, const double *residual, double scale, int cell,
-                       Strip *s)
+static bool make_strip(const State *f, const Model *m, double scale, int cell, Strip *s)
 {
+    const double *const residual = f->point_residual;
     size_t n = 0;
     double sum = 0.0;
     *s = (Strip){.bin = {[SDM_ALONG_LEFT] = cell / STRIP_COLUMNS}};
@@ -411,15 +412,14 @@ static bool make_strip(const State *f, const Model *m, const double *residual, d
 /* All strips about a model, with weights of at most the median one; the model is fitted to them. */
 static void make_strips(State *f, Model *m)
 {
-    double *const residual = f->point_work + f->task->count;
-    point_residuals(f, m, residual);
-    const double nmad = fmax(sdm_nmad_f64(f->point_work, gather(f, residual, -1), NULL), LEAST_SCALE_PX);
-    weigh_classes(f, residual, nmad);
+    point_residuals(f, m);
+    const double nmad = fmax(sdm_nmad_f64(f->point_work, gather(f, -1), NULL), LEAST_SCALE_PX);
+    weigh_classes(f, nmad);
     f->strips = 0;
     for (int k = 0; k < CACHED; k++)
         f->cached[k].per_row = 0.0;
     for (int c = 0; c < f->cells; c++)
-        f->strips += make_strip(f, m, residual, POINT_TUKEY * nmad, c, &f->strip[f->strips]);
+        f->strips += make_strip(f, m, POINT_TUKEY * nmad, c, &f->strip[f->strips]);
     for (int i = 0; i < f->strips; i++)
         f->work[i] = f->strip[i].weight;
     const double most = sdm_median_f64(f->work, f->strips);
@@ -823,17 +823,15 @@ static void write_result(const State *f, const Model *m, SdmAlongCorrection *out
  * on one side of the ground, and gentle slopes alone may lie where the reference is off. */
 static void centre_constant(const State *f, Model *m)
 {
-    double *const residual = f->point_work + f->task->count;
-    point_residuals(f, m, residual);
-    m->coef[0] += sdm_median_f64(f->point_work, gather(f, residual, -1));
+    point_residuals(f, m);
+    m->coef[0] += sdm_median_f64(f->point_work, gather(f, -1));
 }
 
 static void measure_points(const State *f, const Model *m, SdmAlongReport *r)
 {
-    double *const residual = f->point_work + f->task->count;
     int seen = 0;
-    point_residuals(f, m, residual);
-    r->point_px = sdm_nmad_f64(f->point_work, gather(f, residual, -1), NULL);
+    point_residuals(f, m);
+    r->point_px = sdm_nmad_f64(f->point_work, gather(f, -1), NULL);
     for (int i = 0; i < f->strips; i++)
         seen += i == 0 || f->strip[i].bin[SDM_ALONG_LEFT] != f->strip[i - 1].bin[SDM_ALONG_LEFT];
     r->rows_seen = (double)seen / f->bins[SDM_ALONG_LEFT];
@@ -863,9 +861,10 @@ static SdmStatus open_fit(SdmContext *ctx, const SdmAlongTask *task, State *f)
     PASS(sort_points(ctx, f));
     const size_t cells = (size_t)f->cells + 1, bins = (size_t)(f->cells + f->bins[0] + f->bins[1]);
     PASS(SDM_ALLOC(ctx, "strips", SDM_ARRAY(f->class_weight, task->count),
-                   SDM_ARRAY(f->point_work, 2 * task->count), SDM_ARRAY(f->strip, cells),
-                   SDM_ARRAY(f->basis, cells * COLUMNS), SDM_ARRAY(f->residual, cells),
-                   SDM_ARRAY(f->weight, cells), SDM_ARRAY(f->work, cells), SDM_ARRAY(f->bin_sum, 2 * bins)));
+                   SDM_ARRAY(f->point_work, task->count), SDM_ARRAY(f->point_residual, task->count),
+                   SDM_ARRAY(f->strip, cells), SDM_ARRAY(f->basis, cells * COLUMNS),
+                   SDM_ARRAY(f->residual, cells), SDM_ARRAY(f->weight, cells), SDM_ARRAY(f->work, cells),
+                   SDM_ARRAY(f->bin_sum, 2 * bins)));
     f->bin_weight = f->bin_sum + bins;
     for (int k = 0; k < CACHED; k++)
         PASS(sdm_alloc_raw(ctx, &f->cached[k].value, 2 * cells, sizeof(double), "strips"));
@@ -874,8 +873,8 @@ static SdmStatus open_fit(SdmContext *ctx, const SdmAlongTask *task, State *f)
 
 static void close_fit(State *f)
 {
-    SDM_FREE(&f->order, &f->begin, &f->class_weight, &f->point_work, &f->strip, &f->basis, &f->residual,
-             &f->weight, &f->work, &f->bin_sum);
+    SDM_FREE(&f->order, &f->begin, &f->class_weight, &f->point_work, &f->point_residual, &f->strip, &f->basis,
+             &f->residual, &f->weight, &f->work, &f->bin_sum);
     for (int k = 0; k < CACHED; k++)
         sdm_free(&f->cached[k].value);
 }

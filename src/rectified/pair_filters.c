@@ -180,9 +180,8 @@ static SdmStatus fill_nearest(SdmContext *ctx, int width, int height, float *d)
     const int threads = sdm_threads(ctx);
     SDM_OWNED int32_t *row = NULL;
     SDM_OWNED int *spare = NULL;
-    PASS(sdm_alloc(ctx, &row, (size_t)width * (size_t)height, sizeof *row, "nearest disparities"));
-    PASS(sdm_alloc(ctx, &spare, 2 * (size_t)width * (size_t)threads, sizeof *spare,
-                   "nearest disparities of a row"));
+    PASS(SDM_ALLOC(ctx, "nearest disparities", SDM_ARRAY(row, (size_t)width * (size_t)height),
+                   SDM_ARRAY(spare, 2 * (size_t)width * (size_t)threads)));
 #pragma omp parallel num_threads(threads)
     {
         int *const mine = spare + 2 * (ptrdiff_t)width * sdm_thread();

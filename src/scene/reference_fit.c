@@ -404,8 +404,8 @@ static size_t block_of(const Work *w, size_t i)
 static SdmStatus measure_blocks(SdmContext *ctx, Work *w, size_t count, float *median_m)
 {
     SDM_OWNED size_t *begin = NULL, *order = NULL;
-    PASS(sdm_alloc(ctx, &begin, count + 2, sizeof *begin, "blocks of the change mask"));
-    PASS(sdm_alloc(ctx, &order, w->points + 1, sizeof *order, "blocks of the change mask"));
+    PASS(SDM_ALLOC(ctx, "blocks of the change mask", SDM_ARRAY(begin, count + 2),
+                   SDM_ARRAY(order, w->points + 1)));
     for (size_t i = 0; i < w->points; i++)
         begin[block_of(w, i) + 2]++;
     for (size_t c = 0; c < count; c++)
@@ -717,10 +717,9 @@ static SdmStatus open_work(SdmContext *ctx, const SdmScene *scene, const SdmPyra
     PASS(sdm_coarse_match_again(ctx, scene, w->p, images, &surface));
     PASS(sdm_reference_samples_open(ctx, scene, w->p, &surface, w->files->dem, &w->s));
     w->pieces = (size_t)w->s.points_wide * (size_t)w->s.points_high;
-    PASS(SDM_ALLOC(ctx, "samples of the surface", SDM_ARRAY(w->moved_m, w->s.count + 1),
-                   SDM_ARRAY(w->scratch, SDM_REFERENCE_SHIFT_FLOATS(w->s.count))));
-    PASS(sdm_alloc(ctx, &w->number, w->pieces + 1, sizeof *w->number, "points of the reference"));
-    return sdm_alloc(ctx, &w->use, w->pieces + 1, 1, "points of the reference");
+    return SDM_ALLOC(ctx, "samples of the surface", SDM_ARRAY(w->moved_m, w->s.count + 1),
+                     SDM_ARRAY(w->scratch, SDM_REFERENCE_SHIFT_FLOATS(w->s.count)),
+                     SDM_ARRAY(w->number, w->pieces + 1), SDM_ARRAY(w->use, w->pieces + 1));
 }
 
 static void close_work(Work *w)

@@ -304,7 +304,7 @@ SdmStatus sdm_reference_samples_open(SdmContext *ctx, const SdmScene *scene, con
 
 /* ---- comparison and shift ---- */
 
-/* The reference side by side at places of samples: its height, and what that changes by per column and row. */
+/* The reference at places of samples: its height, and what that changes by per column and row. */
 typedef struct Together {
     double col[TOGETHER], row[TOGETHER], value[TOGETHER], per_col[TOGETHER], per_row[TOGETHER];
 } Together;

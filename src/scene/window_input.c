@@ -232,10 +232,9 @@ static SdmStatus mend(SdmContext *ctx, ViewReader *r, unsigned flaws, SdmImageWi
     const size_t wide = (size_t)(around.w * around.h);
     SDM_OWNED int16_t *pixels = NULL, *counts = NULL;
     SDM_OWNED uint8_t *flawed = NULL, *defect = NULL, *columns = NULL;
-    PASS(sdm_alloc_raw(ctx, &pixels, wide, sizeof *pixels, "image window"));
-    PASS(sdm_alloc_raw(ctx, &flawed, wide, 1, "flaws of an image"));
+    PASS(SDM_ALLOC_RAW(ctx, "image window", SDM_ARRAY(pixels, wide), SDM_ARRAY(flawed, wide),
+                       SDM_ARRAY(counts, (size_t)threads * (size_t)around.w)));
     PASS(SDM_ALLOC(ctx, "defects of an image", SDM_ARRAY(defect, n), SDM_ARRAY(columns, (size_t)at.w)));
-    PASS(sdm_alloc_raw(ctx, &counts, (size_t)threads * (size_t)around.w, sizeof *counts, "image window"));
     Flawed q = {.at = at,
                 .wide = around,
                 .size = {sdm_image_width(r->image), sdm_image_height(r->image)},

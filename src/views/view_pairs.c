@@ -54,7 +54,6 @@ void sdm_view_pair_refuse(SdmViewPair *p, const char *sentence)
 static double slant_of(const SdmView *view, const SdmFrame *f)
 {
     enum { RISE_M = 100 };
-    const double metres_per_degree = 111320.0;
     const double ground[3] = {f->lon_deg, f->lat_deg, f->h0_m};
     double image[3], above[3];
     sdm_camera_project(view->camera, 1, ground, image);
@@ -62,7 +61,7 @@ static double slant_of(const SdmView *view, const SdmFrame *f)
     sdm_camera_locate(view->camera, 1, image, above);
     const double east = remainder(above[0] - ground[0], 360.0) * cos(f->lat_deg / 57.29577951308232),
                  north = above[1] - ground[1];
-    return hypot(east, north) * metres_per_degree / RISE_M;
+    return hypot(east, north) * SDM_METRES_PER_DEGREE / RISE_M;
 }
 
 /* Figures of a pair from its frame. */
