@@ -56,8 +56,9 @@ static inline const SdmTuning *sdm_gpu_tuning(const SdmGpu *g)
 /* Launch a kernel over w x h items in groups of gx x gy. */
 #define SDM_GPU_RUN(ctx, g, name, w, h, gx, gy, ...) \
     sdm_gpu_run((ctx), (g), (name), (const int[3]){sdm_gpu_groups((w), (gx)), sdm_gpu_groups((h), (gy)), 1}, \
-                (const int[3]){(gx), (gy), 1}, (int)(sizeof((SdmArg[]){__VA_ARGS__}) / sizeof(SdmArg)), \
-                (SdmArg[]){__VA_ARGS__})
+                (const int[3]){(gx), (gy), 1}, SDM_GPU_ARGS(__VA_ARGS__))
+/* Number and array of arguments. */
+#define SDM_GPU_ARGS(...) (int)(sizeof((SdmArg[]){__VA_ARGS__}) / sizeof(SdmArg)), (SdmArg[]){__VA_ARGS__}
 /* The same with an item for each of w x h pixels, in groups of the size that the device's tuning gives. */
 #define SDM_GPU_PIXELS(ctx, g, name, w, h, ...)                                                              \
     SDM_GPU_RUN((ctx), (g), (name), (w), (h), sdm_gpu_tuning(g)->pixel_w, sdm_gpu_tuning(g)->pixel_h,        \

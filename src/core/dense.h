@@ -13,3 +13,14 @@
 bool sdm_solve_cholesky(int n, double *a, double *b);
 
 double sdm_dot(int n, const double *x, const double *y); /* scalar product */
+
+/* Add the equation t . x = value to the weighted normal equations a x = b; of a, the lower triangle. */
+static inline void sdm_add_equation(int n, const double *t, double weight, double value, double *a, double *b)
+{
+    for (int r = 0; r < n; r++) {
+        const double wt = weight * t[r];
+        for (int c = 0; c <= r; c++)
+            a[r * n + c] += wt * t[c];
+        b[r] += wt * value;
+    }
+}

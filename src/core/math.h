@@ -33,6 +33,13 @@ static inline bool sdm_all_finite(size_t n, const double *v)
     return true;
 }
 
+/* Tukey's biweight of a residual, 0 beyond the scale. */
+static inline double sdm_biweight(double residual, double scale)
+{
+    const double q = residual / scale, w = 1.0 - q * q;
+    return fabs(q) < 1.0 ? w * w : 0.0;
+}
+
 static inline double sdm_dot3(const double a[3], const double b[3])
 {
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];

@@ -158,11 +158,7 @@ static bool fit_cosine(const double *aspect_m, double out[3])
         if (isnan(aspect_m[i]))
             continue;
         n++;
-        for (int j = 0; j < 3; j++) {
-            out[j] += term[j] * aspect_m[i];
-            for (int k = 0; k < 3; k++)
-                a[3 * j + k] += term[j] * term[k];
-        }
+        sdm_add_equation(3, term, 1.0, aspect_m[i], a, out);
     }
     return n >= LEAST_BINS && sdm_solve_cholesky(3, a, out);
 }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coreg/coreg.h"
 #include "core/dense.h"
+#include "core/math.h"
 #include "core/stats.h"
 
 #include <math.h>
@@ -63,13 +64,9 @@ static bool step(const SdmTiltSamples *s, const SdmTilt *t, const double plane[T
     const double limit_m = BIWEIGHT * fmax(sdm_nmad_f32(spare, s->count, NULL), 1e-4);
     memset(x, 0, TERMS * sizeof *x);
     for (int64_t i = 0; i < s->count; i++) {
-        const double z = (double)residual_m[i] / limit_m, w = fabs(z) < 1.0 ? 1.0 - z * z : 0.0;
+        const double r = (double)residual_m[i];
         terms_at(s, t, i, terms);
-        for (int r = 0; r < TERMS; r++) {
-            for (int c = 0; c <= r; c++)
-                a[r * TERMS + c] += w * w * terms[r] * terms[c];
-            x[r] += w * w * terms[r] * (double)residual_m[i];
-        }
+        sdm_add_equation(TERMS, terms, sdm_biweight(r, limit_m), r, a, x);
     }
     for (int r = 0; r < TERMS; r++)
         a[r * TERMS + r] *= 1.0 + 1e-9;

@@ -24,15 +24,10 @@ typedef struct Local { /* east, north, up at the centre */
 static void local_at(double lon_deg, double lat_deg, Local *l)
 {
     const double lon = lon_deg * PI / 180.0, lat = lat_deg * PI / 180.0;
+    *l = (Local){.east = {-sin(lon), cos(lon), 0.0},
+                 .north = {-sin(lat) * cos(lon), -sin(lat) * sin(lon), cos(lat)},
+                 .up = {cos(lat) * cos(lon), cos(lat) * sin(lon), sin(lat)}};
     sdm_geodetic_to_ecef(lon_deg, lat_deg, 0.0, l->origin);
-    const double e[3] = {-sin(lon), cos(lon), 0.0};
-    const double n[3] = {-sin(lat) * cos(lon), -sin(lat) * sin(lon), cos(lat)};
-    const double u[3] = {cos(lat) * cos(lon), cos(lat) * sin(lon), sin(lat)};
-    for (int i = 0; i < 3; i++) {
-        l->east[i] = e[i];
-        l->north[i] = n[i];
-        l->up[i] = u[i];
-    }
 }
 
 static void to_local(const Local *l, const double ground[3], double *x, double *y)
@@ -153,20 +148,18 @@ static SdmStatus find_epipolar(SdmContext *ctx, const SdmScene *sc, SdmFrame *f,
     const double col = 0.5 * (double)(sdm_image_width(left->image) - 1),
                  row = 0.5 * (double)(sdm_image_height(left->image) - 1);
     const double dh = 0.05 * (f->hmax_m - f->hmin_m) + 10.0;
-    double g0[3], g1[3], at[4], r1[3], r0[3], x[4], y[4];
-    PASS(locate(ctx, sc, left, col, row, f->h0_m, g0));
-    PASS(locate(ctx, sc, left, col, row, f->h0_m + dh, g1));
-    sdm_camera_project(right->camera, 1, g0, at);
-    sdm_camera_project(right->camera, 1, g1, at + 2);
+    double ground[4][3], at[4], x[4], y[4];
+    PASS(locate(ctx, sc, left, col, row, f->h0_m, ground[0]));
+    PASS(locate(ctx, sc, left, col, row, f->h0_m + dh, ground[1]));
+    sdm_camera_project(right->camera, 1, ground[0], at);
+    sdm_camera_project(right->camera, 1, ground[1], at + 2);
     if (!isfinite(at[0] + at[1] + at[2] + at[3]))
         return fail_overlap(ctx, sc, f);
     /* where the right rays of the two heights meet the plane h0 */
-    PASS(locate(ctx, sc, right, at[0], at[1], f->h0_m, r0));
-    PASS(locate(ctx, sc, right, at[2], at[3], f->h0_m, r1));
-    to_local(l, g0, &x[0], &y[0]);
-    to_local(l, g1, &x[1], &y[1]);
-    to_local(l, r0, &x[2], &y[2]);
-    to_local(l, r1, &x[3], &y[3]);
+    PASS(locate(ctx, sc, right, at[0], at[1], f->h0_m, ground[2]));
+    PASS(locate(ctx, sc, right, at[2], at[3], f->h0_m, ground[3]));
+    for (int i = 0; i < 4; i++)
+        to_local(l, ground[i], &x[i], &y[i]);
     const double sx = (x[3] - x[2]) / dh, sy = (y[3] - y[2]) / dh;
     f->base_height = hypot(sx, sy);
     const double lx = (x[1] - x[0]) / dh, ly = (y[1] - y[0]) / dh, rx = lx - sx,

@@ -1,5 +1,6 @@
 /* Stage 3: sample the cameras on the nodes of the lattice. */
 // SPDX-License-Identifier: Apache-2.0
+#include "core/math.h"
 #include "geo/geodesy.h"
 #include "geometry/epipolar_frame.h"
 
@@ -18,22 +19,15 @@ typedef struct NodeRow {
     double *ray;      /* n x 3 (col, row, h) */
     double *ground;   /* HEIGHTS x n x 3 */
     double *right;    /* HEIGHTS x n x 2 */
+    double *x, *y;    /* HEIGHTS x n: the ground on the map */
 } NodeRow;
 
-static SdmStatus row_alloc(SdmContext *ctx, int n, NodeRow *r, double **block)
+static SdmStatus row_alloc(SdmContext *ctx, size_t n, NodeRow *r)
 {
-    const size_t m = (size_t)n;
-    const SdmStatus st =
-        sdm_alloc(ctx, block, m * (3 + 2 + 3 + HEIGHTS * 5), sizeof(double), "lattice nodes");
-    if (st != SDM_OK)
-        return st;
-    double *p = *block;
-    r->at0 = p;
-    r->left = r->at0 + 3 * m;
-    r->ray = r->left + 2 * m;
-    r->ground = r->ray + 3 * m;
-    r->right = r->ground + HEIGHTS * 3 * m;
-    return SDM_OK;
+    return SDM_ALLOC(ctx, "lattice nodes", SDM_ARRAY(r->at0, 3 * n), SDM_ARRAY(r->left, 2 * n),
+                     SDM_ARRAY(r->ray, 3 * n), SDM_ARRAY(r->ground, HEIGHTS * 3 * n),
+                     SDM_ARRAY(r->right, HEIGHTS * 2 * n), SDM_ARRAY(r->x, HEIGHTS * n),
+                     SDM_ARRAY(r->y, HEIGHTS * n));
 }
 
 /* Height of a surface at a frame position, bilinear, continued outside. */
@@ -149,8 +143,7 @@ static void differences(double lo, double mid, double hi, double a, float *b, fl
     *c = (float)((hi - 2.0 * mid + lo) / (2.0 * a * a));
 }
 
-static bool fill_node(const SdmLattice *lat, const NodeRow *r, size_t i, const double *x, const double *y,
-                      SdmNode *out)
+static bool fill_node(const SdmLattice *lat, const NodeRow *r, size_t i, SdmNode *out)
 {
     const size_t n = (size_t)lat->nu;
     const double a = 0.5 * (lat->hmax_m - lat->hmin_m);
@@ -164,7 +157,7 @@ static bool fill_node(const SdmLattice *lat, const NodeRow *r, size_t i, const d
         out->right[right] = llrint(mid * SDM_FIX);
         differences(lo, mid, hi, a, &out->right_b[right], &out->right_c[right]);
     }
-    const double *const gx = x + i, *const gy = y + i;
+    const double *const gx = r->x + i, *const gy = r->y + i;
     out->ground[0] = gx[n];
     out->ground[1] = gy[n];
     differences(gx[0], gx[n], gx[2 * n], a, &out->ground_b[0], &out->ground_c[0]);
@@ -187,11 +180,6 @@ static void set_du_dh(SdmLattice *lat)
         }
 }
 
-static int64_t floor_to(int64_t a, int64_t step)
-{
-    return (a >= 0 ? a / step : -((step - 1 - a) / step)) * step;
-}
-
 /* "pixel COL, ROW of NAME", or "no pixel of NAME". */
 static void describe_pixel(const char *name, const double at[2], char *out, size_t size)
 {
@@ -206,8 +194,6 @@ static void describe_pixel(const char *name, const double at[2], char *out, size
 static SdmStatus fail_node(SdmContext *ctx, const SdmLatticeRequest *q, const SdmLattice *lat, int j,
                            const NodeRow *r, size_t i)
 {
-    static const char *const ADVICE = "give heights near the terrain with --hmin and --hmax, or images whose "
-                                      "cameras belong to them";
     const size_t n = (size_t)lat->nu;
     const double h[HEIGHTS] = {lat->hmin_m, lat->height0_m, lat->hmax_m};
     char left[640], right[640];
@@ -223,27 +209,28 @@ static SdmStatus fail_node(SdmContext *ctx, const SdmLatticeRequest *q, const Sd
     return sdm_fail(
         ctx, SDM_ERR_DATA,
         "the cameras cannot be followed over heights of %.0f to %.0f m: lon %.5f, lat %.5f at %.0f m "
-        "is %s and %s; %s",
-        lat->hmin_m, lat->hmax_m, lon_deg, lat_deg, h[k], left, right, ADVICE);
+        "is %s and %s; give heights near the terrain with --hmin and --hmax, or images whose cameras belong "
+        "to "
+        "them",
+        lat->hmin_m, lat->hmax_m, lon_deg, lat_deg, h[k], left, right);
 }
 
 /* One row of nodes: cameras, then the output CRS. */
 static SdmStatus build_row(SdmContext *ctx, const SdmLatticeRequest *q, SdmLattice *lat, int j, NodeRow *r,
-                           SdmProjector *proj, double *xy)
+                           SdmProjector *proj)
 {
     const size_t n = (size_t)lat->nu;
-    double *const x = xy, *const y = xy + HEIGHTS * n;
     place_row(q, lat, j, r);
     for (size_t i = 0; proj && i < HEIGHTS * n; i++) {
-        x[i] = r->ground[3 * i];
-        y[i] = r->ground[3 * i + 1];
+        r->x[i] = r->ground[3 * i];
+        r->y[i] = r->ground[3 * i + 1];
     }
     if (proj)
-        sdm_projector_forward(proj, HEIGHTS * n, x, y);
+        sdm_projector_forward(proj, HEIGHTS * n, r->x, r->y);
     for (size_t i = 0; !isnan(r->about_deg) && i < HEIGHTS * n; i++)
-        x[i] = sdm_longitude_near(x[i], r->about_deg);
+        r->x[i] = sdm_longitude_near(r->x[i], r->about_deg);
     for (size_t i = 0; i < n; i++)
-        if (!fill_node(lat, r, i, x, y, &lat->node[(size_t)j * n + i]))
+        if (!fill_node(lat, r, i, &lat->node[(size_t)j * n + i]))
             return fail_node(ctx, q, lat, j, r, i);
     return SDM_OK;
 }
@@ -314,10 +301,10 @@ SdmStatus sdm_lattice_build(SdmContext *ctx, const SdmLatticeRequest *q, SdmLatt
         lat->turned[side] = q->turn && runs_down(q, (enum SdmSide)side);
     /* one node more on every side: du/dh of a node comes from its neighbours and must not depend on the
      * tile */
-    lat->u0 = floor_to(q->u0, q->step) - q->step;
-    lat->v0 = floor_to(q->v0, q->step) - q->step;
-    lat->nu = (int)((floor_to(q->u1, q->step) - lat->u0) / q->step) + 3;
-    lat->nv = (int)((floor_to(q->v1, q->step) - lat->v0) / q->step) + 3;
+    lat->u0 = (sdm_floor_div(q->u0, q->step) - 1) * q->step;
+    lat->v0 = (sdm_floor_div(q->v0, q->step) - 1) * q->step;
+    lat->nu = (int)(sdm_floor_div(q->u1, q->step) - sdm_floor_div(q->u0, q->step)) + 4;
+    lat->nv = (int)(sdm_floor_div(q->v1, q->step) - sdm_floor_div(q->v0, q->step)) + 4;
     PASS(open_nodes(ctx, q, &before, lat, &again));
     if (q->grid)
         PASS(sdm_projector_open(ctx, q->grid->wkt, &first));
@@ -327,11 +314,8 @@ SdmStatus sdm_lattice_build(SdmContext *ctx, const SdmLatticeRequest *q, SdmLatt
 #pragma omp parallel num_threads(threads)
     {
         NodeRow r = {.again = again, .about_deg = about_deg};
-        double *block = NULL, *xy = NULL;
         SdmProjector *proj = NULL;
-        SdmStatus mine = row_alloc(ctx, lat->nu, &r, &block);
-        if (mine == SDM_OK)
-            mine = sdm_alloc(ctx, &xy, (size_t)lat->nu * HEIGHTS * 2, sizeof *xy, "lattice nodes");
+        SdmStatus mine = row_alloc(ctx, (size_t)lat->nu, &r);
         if (mine == SDM_OK && first) {
 #pragma omp critical(sdm_projector)
             mine = sdm_projector_clone(ctx, first, &proj);
@@ -339,13 +323,13 @@ SdmStatus sdm_lattice_build(SdmContext *ctx, const SdmLatticeRequest *q, SdmLatt
 #pragma omp for schedule(dynamic, 4)
         for (int j = 0; j < lat->nv; j++)
             if (mine == SDM_OK)
-                mine = build_row(ctx, q, lat, j, &r, proj, xy);
+                mine = build_row(ctx, q, lat, j, &r, proj);
         if (mine != SDM_OK) {
 #pragma omp critical(sdm_lattice)
             worst = mine;
         }
         sdm_projector_close(&proj);
-        SDM_FREE(&xy, &block);
+        SDM_FREE(&r.at0, &r.left, &r.ray, &r.ground, &r.right, &r.x, &r.y);
     }
     PASS(worst);
     set_du_dh(lat);
@@ -426,9 +410,8 @@ double sdm_lattice_error(const SdmLatticeRequest *q, const SdmLattice *lat)
             for (int k = 0; k <= 4; k++) {
                 const double u = (double)lat->u0 + lat->step * (floor((lat->nu - 1.001) * i / 7.0) + 0.5);
                 const double v = (double)lat->v0 + lat->step * (floor((lat->nv - 1.001) * j / 7.0) + 0.5);
-                double h = lat->hmin_m + (lat->hmax_m - lat->hmin_m) * k / 4.0;
-                if (q->surface) /* corrections are not known beside it */
-                    h = surface_at(q->surface, u, v);
+                const double h = q->surface ? surface_at(q->surface, u, v) /* else they are not known */
+                                            : lat->hmin_m + (lat->hmax_m - lat->hmin_m) * k / 4.0;
                 double g[3] = {0, 0, q->frame->h0_m}, ray[3], exact[2], mine[2], at[HEIGHTS][2],
                        shift[2] = {0.0};
                 sdm_frame_ground(q->frame, u, v, &g[0], &g[1]);

@@ -35,6 +35,9 @@ static inline SdmWindow sdm_window_columns(const SdmWindow *win, SdmRowExtent ex
     return part;
 }
 
+/* Share of the pixels with none of the flags `besides` that are matched; 0: there are none. */
+double sdm_surface_matched(const SdmSurface *s, unsigned besides);
+
 /* Contents are undefined until written. */
 SdmStatus sdm_surface_alloc(SdmContext *ctx, const SdmWindow *win, SdmSurface *out);
 void sdm_surface_free(SdmSurface *s);

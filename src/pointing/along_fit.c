@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pointing/along_fit.h"
 #include "core/dense.h"
+#include "core/math.h"
 #include "core/stats.h"
 
 #include <math.h>
@@ -46,7 +47,6 @@ typedef struct State {
                             * left */
     double *bin_sum, *bin_weight; /* of the larger number of bins */
     double row0[2], span[2];      /* origin of the phases, in the middle of the rows; rows that points span */
-    double rows;                  /* of the right image */
     double *class_weight;         /* of each point */
     Strip *strip;
     int strips;
@@ -54,6 +54,7 @@ typedef struct State {
     WaveColumns cached[CACHED]; /* the oldest is replaced */
     int cached_next;
     double *residual, *weight, *work, *point_work;
+    double *point_residual;  /* from a model, of each point */
     double step, strip_rows; /* rows of a strip; those that its mean averages, windows included */
     double scale_px;         /* NMAD of the strips' residuals with the best model so far */
 } State;
@@ -62,6 +63,7 @@ typedef struct State {
 typedef struct Part {
     int scheme, without; /* without -1: all */
 } Part;
+static const Part ALL = {0, -1};
 
 /* Samples of the cross-validation: means by row of the view whose waves are tried, since the terrain sets the
  * rows of the other one apart; or strips, since terms of a degree leave the means as they are. */
@@ -89,13 +91,6 @@ static double kept(double rows, double per_row)
     return 1.0 - q / 6.0 * (1.0 - q / 20.0 * (1.0 - q / 42.0));
 }
 
-/* Tukey's weight of a residual, 0 beyond the scale. */
-static double biweight(double residual, double scale)
-{
-    const double q = residual / scale, w = 1.0 - q * q;
-    return fabs(q) < 1.0 ? w * w : 0.0;
-}
-
 /* The columns of a model at a place, for means over so many rows. */
 static void basis_at(const State *f, const Model *m, const double row[2], double x, double y, double rows,
                      double *out)
@@ -120,24 +115,14 @@ static double model_value(const Model *m, const double *basis)
     return sum;
 }
 
-/* Place of a point as the terms take it, -1..1; the model's value there, px. */
-static double point_x(const State *f, const SdmAlongPoint *p)
+/* Place of a point as the terms take it, -1..1. */
+static void place_of(const State *f, const SdmAlongPoint *p, double xy[2])
 {
-    return ((double)p->col - f->task->scale->centre[0]) / f->task->scale->scale[0];
+    const SdmPointing *const by = f->task->scale;
+    xy[0] = ((double)p->col - by->centre[0]) / by->scale[0];
+    xy[1] = ((double)p->row[0] - by->centre[1]) / by->scale[1];
 }
 
-static double point_y(const State *f, const SdmAlongPoint *p)
-{
-    return ((double)p->row[0] - f->task->scale->centre[1]) / f->task->scale->scale[1];
-}
-
-static double value_at_point(const State *f, const Model *m, const SdmAlongPoint *p)
-{
-    double basis[COLUMNS];
-    const double row[2] = {(double)p->row[0], (double)p->row[1]};
-    basis_at(f, m, row, point_x(f, p), point_y(f, p), f->task->average_rows, basis);
-    return model_value(m, basis);
-}
 /* Columns of a wave, from the cache. */
 static const double *wave_columns(State *f, int view, double per_row)
 {
@@ -182,16 +167,8 @@ static bool solve(const State *f, const Part *part, Model *m)
     double a[COLUMNS * COLUMNS] = {0}, b[COLUMNS] = {0};
     const int n = count_columns(m), left = n - 2 * m->waves[SDM_ALONG_LEFT];
     for (int i = 0; i < f->strips; i++) {
-        const double *const t = f->basis + (size_t)i * COLUMNS;
-        const double w = f->weight[i];
-        if (!(w > 0.0) || !is_in(part, &f->strip[i]))
-            continue;
-        for (int r = 0; r < n; r++) {
-            const double wt = w * t[r];
-            for (int c = 0; c <= r; c++)
-                a[r * n + c] += wt * t[c];
-            b[r] += wt * f->strip[i].value_px;
-        }
+        if (f->weight[i] > 0.0 && is_in(part, &f->strip[i]))
+            sdm_add_equation(n, f->basis + (size_t)i * COLUMNS, f->weight[i], f->strip[i].value_px, a, b);
     }
     const double ridge = f->scale_px * f->scale_px / (LEFT_SIGMA_PX * LEFT_SIGMA_PX);
     for (int r = 0; r < n; r++)
@@ -207,7 +184,7 @@ static bool fit_model(const State *f, const Part *part, Model *m)
 {
     double scale = STRIP_TUKEY * f->scale_px;
     for (int i = 0; i < f->strips; i++)
-        f->weight[i] = f->strip[i].weight * biweight(f->residual[i], scale);
+        f->weight[i] = f->strip[i].weight * sdm_biweight(f->residual[i], scale);
     for (int it = 0; it < ITERATIONS; it++) {
         int64_t n = 0;
         if (!solve(f, part, m))
@@ -219,7 +196,7 @@ static bool fit_model(const State *f, const Part *part, Model *m)
         }
         scale = STRIP_TUKEY * fmax(1.4826 * sdm_median_f64(f->work, n), LEAST_SCALE_PX);
         for (int i = 0; i < f->strips; i++)
-            f->weight[i] = f->strip[i].weight * biweight(f->weight[i], scale);
+            f->weight[i] = f->strip[i].weight * sdm_biweight(f->weight[i], scale);
     }
     return true;
 }
@@ -323,7 +300,6 @@ static SdmStatus sort_points(SdmContext *ctx, State *f)
         f->span[k] = fmax(hi[k] - lo[k], 1.0);
     }
     f->cells = f->bins[SDM_ALONG_LEFT] * STRIP_COLUMNS;
-    f->rows = f->span[0];
     PASS(SDM_ALLOC(ctx, "strips", SDM_ARRAY(cell, t->count), SDM_ARRAY(f->order, t->count),
                    SDM_ARRAY(f->begin, (size_t)f->cells + 2)));
     for (size_t i = 0; i < t->count; i++) {
@@ -346,32 +322,38 @@ static int class_of(const SdmAlongPoint *p)
 }
 
 /* Residuals of the points from a model, whether they are used or not -> residual. */
-static void point_residuals(const State *f, const Model *m, double *residual)
+static void point_residuals(const State *f, const Model *m)
 {
-    for (size_t i = 0; i < f->task->count; i++)
-        residual[i] = (double)f->task->point[i].value_px - value_at_point(f, m, &f->task->point[i]);
+    for (size_t i = 0; i < f->task->count; i++) {
+        const SdmAlongPoint *const p = &f->task->point[i];
+        const double row[2] = {(double)p->row[0], (double)p->row[1]};
+        double basis[COLUMNS], xy[2];
+        place_of(f, p, xy);
+        basis_at(f, m, row, xy[0], xy[1], f->task->average_rows, basis);
+        f->point_residual[i] = (double)p->value_px - model_value(m, basis);
+    }
 }
 
 /* The residuals of the points that are used, of one class of slope or of all (-1) -> point_work; @return how
  * many. */
-static int64_t gather(const State *f, const double *residual, int class_wanted)
+static int64_t gather(const State *f, int class_wanted)
 {
     const SdmAlongTask *const t = f->task;
     int64_t n = 0;
     for (size_t i = 0; i < t->count; i++)
         if (t->point[i].use && (class_wanted < 0 || class_of(&t->point[i]) == class_wanted))
-            f->point_work[n++] = residual[i];
+            f->point_work[n++] = f->point_residual[i];
     return n;
 }
 
 /* Points of a class of slope weigh by the inverse square of its residuals' NMAD.  all: the NMAD of all that
  * are used. */
-static void weigh_classes(const State *f, const double *residual, double all)
+static void weigh_classes(const State *f, double all)
 {
     const SdmAlongTask *const t = f->task;
     double spread[CLASSES];
     for (int c = 0; c < CLASSES; c++) {
-        const int64_t n = gather(f, residual, c);
+        const int64_t n = gather(f, c);
         spread[c] = n >= 50 ? fmax(sdm_nmad_f64(f->point_work, n, NULL), 0.2 * all) : all;
     }
     for (size_t i = 0; i < t->count; i++) {
@@ -381,9 +363,9 @@ static void weigh_classes(const State *f, const double *residual, double all)
 }
 
 /* Robust mean of the points of a strip about a model; false where they are too few. */
-static bool make_strip(const State *f, const Model *m, const double *residual, double scale, int cell,
-                       Strip *s)
+static bool make_strip(const State *f, const Model *m, double scale, int cell, Strip *s)
 {
+    const double *const residual = f->point_residual;
     size_t n = 0;
     double sum = 0.0;
     *s = (Strip){.bin = {[SDM_ALONG_LEFT] = cell / STRIP_COLUMNS}};
@@ -398,13 +380,15 @@ static bool make_strip(const State *f, const Model *m, const double *residual, d
         const SdmAlongPoint *const p = &f->task->point[at];
         if (!p->use) /* its value may be NaN */
             continue;
-        const double w = f->class_weight[at] * biweight(residual[at] - median, scale);
+        const double w = f->class_weight[at] * sdm_biweight(residual[at] - median, scale);
+        double xy[2];
+        place_of(f, p, xy);
         s->weight += w;
         sum += w * residual[at];
         s->row[0] += w * (double)p->row[0];
         s->row[1] += w * (double)p->row[1];
-        s->x += w * point_x(f, p);
-        s->y += w * point_y(f, p);
+        s->x += w * xy[0];
+        s->y += w * xy[1];
     }
     if (!(s->weight > 0.0))
         return false;
@@ -425,23 +409,25 @@ static bool make_strip(const State *f, const Model *m, const double *residual, d
     return true;
 }
 
-/* All strips about a model, with weights of at most the median one. */
-static void make_strips(State *f, const Model *m)
+/* All strips about a model, with weights of at most the median one; the model is fitted to them. */
+static void make_strips(State *f, Model *m)
 {
-    double *const residual = f->point_work + f->task->count;
-    point_residuals(f, m, residual);
-    const double nmad = fmax(sdm_nmad_f64(f->point_work, gather(f, residual, -1), NULL), LEAST_SCALE_PX);
-    weigh_classes(f, residual, nmad);
+    point_residuals(f, m);
+    const double nmad = fmax(sdm_nmad_f64(f->point_work, gather(f, -1), NULL), LEAST_SCALE_PX);
+    weigh_classes(f, nmad);
     f->strips = 0;
     for (int k = 0; k < CACHED; k++)
         f->cached[k].per_row = 0.0;
     for (int c = 0; c < f->cells; c++)
-        f->strips += make_strip(f, m, residual, POINT_TUKEY * nmad, c, &f->strip[f->strips]);
+        f->strips += make_strip(f, m, POINT_TUKEY * nmad, c, &f->strip[f->strips]);
     for (int i = 0; i < f->strips; i++)
         f->work[i] = f->strip[i].weight;
     const double most = sdm_median_f64(f->work, f->strips);
     for (int i = 0; i < f->strips; i++)
         f->strip[i].weight = fmin(f->strip[i].weight / most, 1.0);
+    keep_model(f, m);
+    (void)fit_model(f, &ALL, m);
+    keep_model(f, m);
 }
 
 enum {
@@ -468,42 +454,25 @@ typedef struct Series {
     size_t room;
 } Series;
 
-/* Normal equations of a constant and a wave. */
-typedef struct WaveSums {
-    double a[9], b[3];
-} WaveSums;
-
-static inline void add_to_sums(WaveSums *s, double weight, double value, double cosine, double sine)
+/* Reduction of the squares of a series by a wave and its mean, whose normal equations are given. */
+static double power_of(double a[9], double b[3])
 {
-    const double t[3] = {1.0, cosine, sine};
-    for (int r = 0; r < 3; r++) {
-        for (int c = 0; c <= r; c++)
-            s->a[r * 3 + c] += weight * t[r] * t[c];
-        s->b[r] += weight * t[r] * value;
-    }
-}
-
-/* Reduction of the squares of a series by the wave and its mean. */
-static double power_of(WaveSums *s)
-{
-    const double start[3] = {s->b[0], s->b[1], s->b[2]},
-                 before = s->a[0] > 0.0 ? s->b[0] * s->b[0] / s->a[0] : 0.0;
+    const double start[3] = {b[0], b[1], b[2]}, before = a[0] > 0.0 ? b[0] * b[0] / a[0] : 0.0;
     for (int r = 0; r < 3; r++)
-        s->a[r * 3 + r] = s->a[r * 3 + r] * (1.0 + 1e-6) + 1e-9;
-    if (!sdm_solve_cholesky(3, s->a, s->b))
-        return 0.0;
-    return start[0] * s->b[0] + start[1] * s->b[1] + start[2] * s->b[2] - before;
+        a[r * 3 + r] = a[r * 3 + r] * (1.0 + 1e-6) + 1e-9;
+    return sdm_solve_cholesky(3, a, b) ? sdm_dot3(start, b) - before : 0.0;
 }
 
 /* Power of a wave of that frequency. */
 static double power_at(const Series *s, double row0, double per_row)
 {
-    WaveSums sums = {{0}, {0}};
+    double a[9] = {0}, b[3] = {0};
     for (int i = 0; i < s->count; i++) {
         const double phase = TURN * per_row * (s->row[i] - row0);
-        add_to_sums(&sums, s->weight[i], s->value[i], cos(phase), sin(phase));
+        const double t[3] = {1.0, cos(phase), sin(phase)};
+        sdm_add_equation(3, t, s->weight[i], s->value[i], a, b);
     }
-    return power_of(&sums);
+    return power_of(a, b);
 }
 
 /* Begin to go through frequencies: the first one, and the step. */
@@ -521,14 +490,14 @@ static void begin_turns(const Series *s, double row0, double per_row, double ste
 /* The power at the frequency that is reached, but for rounding; go on to the next one. */
 static double power_of_turns(const Series *s)
 {
-    WaveSums sums = {{0}, {0}};
+    double a[9] = {0}, b[3] = {0};
     for (int i = 0; i < s->count; i++) {
-        const double c = s->turn[0][i], d = s->turn[1][i];
-        add_to_sums(&sums, s->weight[i], s->value[i], c, d);
+        const double c = s->turn[0][i], d = s->turn[1][i], t[3] = {1.0, c, d};
+        sdm_add_equation(3, t, s->weight[i], s->value[i], a, b);
         s->turn[0][i] = c * s->turn[2][i] - d * s->turn[3][i];
         s->turn[1][i] = d * s->turn[2][i] + c * s->turn[3][i];
     }
-    return power_of(&sums);
+    return power_of(a, b);
 }
 
 static bool is_taken(const Model *m, int view, double per_row, double rows)
@@ -548,19 +517,19 @@ static double highest(const State *f)
 /* The frequency with the highest power, refined; 0: none. */
 static double find_peak(const State *f, const Series *s, const Model *m, int view)
 {
-    const double step = 0.25 / f->rows, first = fmax(1.0 / LONGEST_ROWS, 0.5 / f->rows);
+    const double step = 0.25 / f->span[0], first = fmax(1.0 / LONGEST_ROWS, 0.5 / f->span[0]);
     double best = 0.0, at = 0.0;
     begin_turns(s, f->row0[view], first, step);
     for (double p = first; p <= highest(f); p += step) {
         const double power = power_of_turns(s);
-        if (power > best && !is_taken(m, view, p, f->rows)) {
+        if (power > best && !is_taken(m, view, p, f->span[0])) {
             best = power;
             at = p;
         }
     }
     if (at > 0.0)
         best = power_at(s, f->row0[view], at);
-    for (double d = 0.5 * step; at > 0.0 && d > 0.005 / f->rows; d *= 0.5)
+    for (double d = 0.5 * step; at > 0.0 && d > 0.005 / f->span[0]; d *= 0.5)
         for (int side = -1; side <= 1; side += 2) {
             const double p = fmax(at + side * d, first), power = power_at(s, f->row0[view], p);
             if (power > best) {
@@ -580,7 +549,7 @@ static void fill_series(const State *f, int view, Series *s)
     memset(s->row, 0, 3 * s->room * sizeof *s->row);
     for (int i = 0; i < f->strips; i++) {
         const Strip *const t = &f->strip[i];
-        const double w = t->weight * biweight(f->residual[i], scale);
+        const double w = t->weight * sdm_biweight(f->residual[i], scale);
         const int bin = t->bin[view];
         s->weight[bin] += w;
         s->row[bin] += w * t->row[view];
@@ -619,14 +588,13 @@ static void profile_peaks(const State *f, const Series *s, double peak[PROFILE_P
 /* Move all frequencies of a fitted model to where the squares are least: Gauss-Newton with its columns. */
 static void refine_frequencies(State *f, Model *m)
 {
-    const Part all = {0, -1};
     double a[MOST_REFINED * MOST_REFINED], b[MOST_REFINED], t[MOST_REFINED];
     for (int round = 0; round < REFINEMENTS; round++) {
         const int n = count_columns(m), waves = m->waves[0] + m->waves[1], size = n + waves;
         memset(a, 0, sizeof a);
         memset(b, 0, sizeof b);
         fill_basis(f, m);
-        if (!waves || !fit_model(f, &all, m))
+        if (!waves || !fit_model(f, &ALL, m))
             return;
         for (int i = 0; i < f->strips; i++) {
             const Strip *const s = &f->strip[i];
@@ -638,43 +606,36 @@ static void refine_frequencies(State *f, Model *m)
                     t[n + w] =
                         TURN * (s->row[k] - f->row0[k]) * (m->coef[c + 1] * own[c] - m->coef[c] * own[c + 1]);
                 }
-            const double r = s->value_px - model_value(m, own), weight = f->weight[i];
-            for (int p = 0; p < size && weight > 0.0; p++) {
-                for (int q = 0; q <= p; q++)
-                    a[p * size + q] += weight * t[p] * t[q];
-                b[p] += weight * t[p] * r;
-            }
+            if (f->weight[i] > 0.0)
+                sdm_add_equation(size, t, f->weight[i], s->value_px - model_value(m, own), a, b);
         }
         for (int p = 0; p < size; p++)
             a[p * size + p] = a[p * size + p] * (1.0 + 1e-6) + 1e-9;
         if (!sdm_solve_cholesky(size, a, b))
             return;
-        const double most = 0.1 / f->rows;
+        const double most = 0.1 / f->span[0];
         for (int k = 0, w = 0; k < 2; k++)
             for (int q = 0; q < m->waves[k]; q++, w++)
-                m->per_row[k][q] = fmin(
-                    fmax(m->per_row[k][q] + fmin(fmax(b[n + w], -most), most), 0.25 / f->rows), highest(f));
+                m->per_row[k][q] =
+                    fmin(fmax(m->per_row[k][q] + fmin(fmax(b[n + w], -most), most), 0.25 / f->span[0]),
+                         highest(f));
     }
 }
 
 /* ---- choice of the model ---- */
-
-static bool add_wave(Model *m, int view, double per_row, double rows)
-{
-    if (!(per_row > 0.0) || m->waves[view] == SDM_ALONG_WAVES || is_taken(m, view, per_row, rows))
-        return false;
-    m->per_row[view][m->waves[view]++] = per_row;
-    return true;
-}
 
 /* Append the model with a wave of that frequency for the views of the set (1: right, 2: left); @return how
  * many. */
 static int add_candidate(const State *f, const Model *m, double per_row, int views, Model *out)
 {
     *out = *m;
-    for (int k = 0; k < 2; k++)
-        if ((views >> k & 1) && !add_wave(out, k, per_row, f->rows))
+    for (int k = 0; k < 2; k++) {
+        if (!(views >> k & 1))
+            continue;
+        if (!(per_row > 0.0) || out->waves[k] == SDM_ALONG_WAVES || is_taken(out, k, per_row, f->span[0]))
             return 0;
+        out->per_row[k][out->waves[k]++] = per_row;
+    }
     return 1;
 }
 
@@ -725,11 +686,10 @@ static bool is_long(const Model *less, const Model *more)
 /* Does a model differ from the best one so far by more than a reference may be wrong over long distances? */
 static bool differs(State *f, const Model *m)
 {
-    const Part all = {0, -1};
     Model fitted = *m;
     double sum = 0.0, square = 0.0;
     fill_basis(f, &fitted);
-    if (!fit_model(f, &all, &fitted))
+    if (!fit_model(f, &ALL, &fitted))
         return false;
     for (int i = 0; i < f->strips; i++) {
         const double more =
@@ -793,10 +753,9 @@ static bool take_away(Model *m, int number)
 /* State a model, its frequencies included; it becomes the best one. */
 static bool settle_model(State *f, Model *m)
 {
-    const Part all = {0, -1};
     refine_frequencies(f, m);
     fill_basis(f, m);
-    if (!fit_model(f, &all, m))
+    if (!fit_model(f, &ALL, m))
         return false;
     keep_model(f, m);
     return true;
@@ -846,36 +805,33 @@ static void write_result(const State *f, const Model *m, SdmAlongCorrection *out
 {
     const int terms = sdm_terms(m->degree);
     const double *c = m->coef + terms;
-    out->degree = m->degree;
-    memset(out->coef, 0, sizeof out->coef);
-    memset(out->wave, 0, sizeof out->wave);
+    *out = (SdmAlongCorrection){.east_m = out->east_m,
+                                .north_m = out->north_m,
+                                .degree = m->degree,
+                                .waves = {m->waves[0], m->waves[1]}};
     memcpy(out->coef, m->coef, (size_t)terms * sizeof *m->coef);
-    for (int k = 0; k < 2; k++) {
-        out->waves[k] = m->waves[k];
+    for (int k = 0; k < 2; k++)
         for (int i = 0; i < m->waves[k]; i++, c += 2) {
             const double turn = TURN * m->per_row[k][i] * f->row0[k];
             out->wave[k][i] = (SdmAlongWave){.per_row = m->per_row[k][i],
                                              .cos_px = c[0] * cos(turn) - c[1] * sin(turn),
                                              .sin_px = c[0] * sin(turn) + c[1] * cos(turn)};
         }
-    }
 }
 
 /* The constant becomes the median of all points that are used: a mean would follow forest and what else lies
  * on one side of the ground, and gentle slopes alone may lie where the reference is off. */
 static void centre_constant(const State *f, Model *m)
 {
-    double *const residual = f->point_work + f->task->count;
-    point_residuals(f, m, residual);
-    m->coef[0] += sdm_median_f64(f->point_work, gather(f, residual, -1));
+    point_residuals(f, m);
+    m->coef[0] += sdm_median_f64(f->point_work, gather(f, -1));
 }
 
 static void measure_points(const State *f, const Model *m, SdmAlongReport *r)
 {
-    double *const residual = f->point_work + f->task->count;
     int seen = 0;
-    point_residuals(f, m, residual);
-    r->point_px = sdm_nmad_f64(f->point_work, gather(f, residual, -1), NULL);
+    point_residuals(f, m);
+    r->point_px = sdm_nmad_f64(f->point_work, gather(f, -1), NULL);
     for (int i = 0; i < f->strips; i++)
         seen += i == 0 || f->strip[i].bin[SDM_ALONG_LEFT] != f->strip[i - 1].bin[SDM_ALONG_LEFT];
     r->rows_seen = (double)seen / f->bins[SDM_ALONG_LEFT];
@@ -896,7 +852,7 @@ static void measure_rows(State *f, const Model *m, double clip, double error_px[
 static double standard_error(const State *f, const Model *m, double row_px)
 {
     const int found = count_columns(m) - 1 + m->waves[0] + m->waves[1];
-    return row_px * sqrt(found * f->strip_rows / f->rows);
+    return row_px * sqrt(found * f->strip_rows / f->span[0]);
 }
 
 static SdmStatus open_fit(SdmContext *ctx, const SdmAlongTask *task, State *f)
@@ -904,11 +860,11 @@ static SdmStatus open_fit(SdmContext *ctx, const SdmAlongTask *task, State *f)
     *f = (State){.task = task};
     PASS(sort_points(ctx, f));
     const size_t cells = (size_t)f->cells + 1, bins = (size_t)(f->cells + f->bins[0] + f->bins[1]);
-    PASS(sdm_alloc(ctx, &f->class_weight, task->count, sizeof *f->class_weight, "weights of points"));
-    PASS(sdm_alloc(ctx, &f->point_work, 2 * task->count, sizeof *f->point_work, "residuals of points"));
-    PASS(SDM_ALLOC(ctx, "strips", SDM_ARRAY(f->strip, cells), SDM_ARRAY(f->basis, cells * COLUMNS),
-                   SDM_ARRAY(f->residual, cells), SDM_ARRAY(f->weight, cells), SDM_ARRAY(f->work, cells)));
-    PASS(sdm_alloc(ctx, &f->bin_sum, 2 * bins, sizeof *f->bin_sum, "means by row"));
+    PASS(SDM_ALLOC(ctx, "strips", SDM_ARRAY(f->class_weight, task->count),
+                   SDM_ARRAY(f->point_work, task->count), SDM_ARRAY(f->point_residual, task->count),
+                   SDM_ARRAY(f->strip, cells), SDM_ARRAY(f->basis, cells * COLUMNS),
+                   SDM_ARRAY(f->residual, cells), SDM_ARRAY(f->weight, cells), SDM_ARRAY(f->work, cells),
+                   SDM_ARRAY(f->bin_sum, 2 * bins)));
     f->bin_weight = f->bin_sum + bins;
     for (int k = 0; k < CACHED; k++)
         PASS(sdm_alloc_raw(ctx, &f->cached[k].value, 2 * cells, sizeof(double), "strips"));
@@ -917,8 +873,8 @@ static SdmStatus open_fit(SdmContext *ctx, const SdmAlongTask *task, State *f)
 
 static void close_fit(State *f)
 {
-    SDM_FREE(&f->order, &f->begin, &f->class_weight, &f->point_work, &f->strip, &f->basis, &f->residual,
-             &f->weight, &f->work, &f->bin_sum);
+    SDM_FREE(&f->order, &f->begin, &f->class_weight, &f->point_work, &f->point_residual, &f->strip, &f->basis,
+             &f->residual, &f->weight, &f->work, &f->bin_sum);
     for (int k = 0; k < CACHED; k++)
         sdm_free(&f->cached[k].value);
 }
@@ -926,12 +882,11 @@ static void close_fit(State *f)
 /* The model to start with: a correction, moved to the median of the points that are used. */
 static Model start_model(const State *f, const SdmAlongCorrection *from)
 {
-    Model m = {.degree = from->degree};
+    Model m = {.degree = from->degree, .waves = {from->waves[0], from->waves[1]}};
     const int terms = sdm_terms(m.degree);
-    double *const residual = f->point_work + f->task->count, *c = m.coef + terms;
+    double *c = m.coef + terms;
     memcpy(m.coef, from->coef, (size_t)terms * sizeof *m.coef);
-    for (int k = 0; k < 2; k++) {
-        m.waves[k] = from->waves[k];
+    for (int k = 0; k < 2; k++)
         for (int i = 0; i < m.waves[k]; i++, c += 2) {
             const SdmAlongWave *const w = &from->wave[k][i];
             const double turn = TURN * w->per_row * f->row0[k];
@@ -939,16 +894,13 @@ static Model start_model(const State *f, const SdmAlongCorrection *from)
             c[0] = w->cos_px * cos(turn) + w->sin_px * sin(turn);
             c[1] = w->sin_px * cos(turn) - w->cos_px * sin(turn);
         }
-    }
-    point_residuals(f, &m, residual);
-    m.coef[0] += sdm_median_f64(f->point_work, gather(f, residual, -1));
+    centre_constant(f, &m);
     return m;
 }
 
 SdmStatus sdm_along_fit(SdmContext *ctx, const SdmAlongTask *task, SdmAlongCorrection *out,
                         SdmAlongReport *report)
 {
-    const Part all = {0, -1};
     SDM_CLOSED_BY(close_fit) State f = {0};
     SDM_OWNED double *rows = NULL;
     Series s = {0};
@@ -968,9 +920,6 @@ SdmStatus sdm_along_fit(SdmContext *ctx, const SdmAlongTask *task, SdmAlongCorre
         s.turn[k] = s.weight + (size_t)(k + 1) * s.room;
     Model m = start_model(&f, out);
     make_strips(&f, &m);
-    keep_model(&f, &m);
-    (void)fit_model(&f, &all, &m);
-    keep_model(&f, &m);
     if (f.strips < LEAST_STRIPS)
         m = (Model){.degree = 0, .coef = {m.coef[0]}};
     if (f.strips >= LEAST_STRIPS && m.degree + m.waves[0] + m.waves[1] > 0)
@@ -978,9 +927,6 @@ SdmStatus sdm_along_fit(SdmContext *ctx, const SdmAlongTask *task, SdmAlongCorre
     if (f.strips >= LEAST_STRIPS)
         grow_model(&f, &s, &m);
     make_strips(&f, &m); /* about what is known now */
-    keep_model(&f, &m);
-    (void)fit_model(&f, &all, &m);
-    keep_model(&f, &m);
     const double clip = 3.0 * f.scale_px + 1.0;
     measure_rows(&f, &m, clip, report->fitted_px);
     report->correction_px = standard_error(&f, &m, report->fitted_px[SDM_ALONG_BY_ROWS]);

@@ -9,7 +9,6 @@
 enum {
     OFFSET_RANGE_PX = 32, /* offsets searched across the epipolar lines, full resolution */
     MOST_OFFSETS = 128,   /* rows of the coarsest level */
-    COARSE_BLOCK = 8,     /* pixels a side of a tie point at the last coarse level */
     FIT_POINTS = 60,      /* fewer tie points leave the correction as it is, but at the last level */
     TILT_POINTS = 300,    /* up to this many give a constant alone */
     CHANCE_ROWS = 3,      /* off the best offset, from which matches are chance */
@@ -125,7 +124,7 @@ void sdm_pointing_set_offset(const SdmFrame *frame, const SdmLattice *lattice, i
 static SdmStatus check_matches(SdmContext *ctx, const SdmWindow *level, const SdmFitTask *task,
                                const SdmPointRound *r)
 {
-    const double blocks = (double)(level->w / COARSE_BLOCK) * (double)(level->h / COARSE_BLOCK),
+    const double blocks = (double)(level->w / SDM_COARSE_BLOCK) * (double)(level->h / SDM_COARSE_BLOCK),
                  share = (double)task->count / fmax(blocks, 1.0);
     const double spread = r->after_nmad_px / (double)(1 << level->level);
     if (share >= LEAST_SHARE && (share >= CERTAIN_SHARE || spread <= SDM_MATCH_NOISE_PX))
@@ -135,11 +134,6 @@ static SdmStatus check_matches(SdmContext *ctx, const SdmWindow *level, const Sd
                     "miss each other by %.1f px; %s",
                     task->left, task->right, task->count, blocks, 1 << level->level, r->after_nmad_px,
                     task->hint.text);
-}
-
-int sdm_pointing_block(bool last)
-{
-    return last ? COARSE_BLOCK : COARSE_BLOCK / 2;
 }
 
 SdmStatus sdm_pointing_fit_level(SdmContext *ctx, const SdmFitTask *scene, const SdmTiePoints *points,

@@ -28,8 +28,8 @@ SdmStatus sdm_pointing_search_offset(SdmContext *ctx, const SdmOffsetSearch *q, 
 void sdm_pointing_set_offset(const SdmFrame *frame, const SdmLattice *lattice, int level, int offset_rows,
                              SdmPointing *p);
 
-/* Pixels a side of a level that make a tie point (see SdmTiePointSource). */
-int sdm_pointing_block(bool last);
+/* Pixels a side of the last coarse level that make a tie point (see SdmTiePointSource); of others half. */
+enum { SDM_COARSE_BLOCK = 8 };
 
 /* Fit the correction to the tie points of a coarse level.  level: the surface they come from, of the whole
  * frame. last: the finest of the coarse levels, which allows a higher degree, enters the report and must

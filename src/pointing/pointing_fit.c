@@ -144,10 +144,8 @@ static bool fit_robust(const Fit *f, int degree, int without, double coef[TERMS]
                 f->work[n++] = fabs(f->residual[i]);
         const double scale = TUKEY * fmax(1.4826 * sdm_median_f64(f->work, (int64_t)n), 1e-6);
 #pragma omp parallel for num_threads(f->threads) schedule(static)
-        for (size_t i = 0; i < f->count; i++) {
-            const double q = f->residual[i] / scale, w = 1.0 - q * q;
-            f->work[i] = fabs(q) < 1.0 ? w * w : 0.0;
-        }
+        for (size_t i = 0; i < f->count; i++)
+            f->work[i] = sdm_biweight(f->residual[i], scale);
         if (!solve(f, degree, without, f->work, coef))
             return false;
     }
@@ -242,7 +240,7 @@ static void fill_bins(const Fit *f, double clip, const Bins *b)
     memset(b->weight, 0, (size_t)(3 * b->count) * sizeof *b->weight);
     memset(b->sum, 0, (size_t)(3 * b->count) * sizeof *b->sum);
     for (size_t i = 0; i < f->count; i++) {
-        const double q = f->residual[i] / clip, w = fabs(q) < 1.0 ? (1.0 - q * q) * (1.0 - q * q) : 0.0;
+        const double w = sdm_biweight(f->residual[i], clip);
         const int64_t bin = (int64_t)floor((f->point[i].row - (double)b->row0) / PROFILE_STEP + 0.5);
         if (bin < 0 || bin >= b->count)
             continue;
@@ -284,8 +282,8 @@ static SdmStatus fit_profile(SdmContext *ctx, const Fit *f, int64_t rows, SdmPoi
     const int count = (int)(rows / PROFILE_STEP) + 2;
     SDM_OWNED double *weight = NULL, *sum = NULL;
     double best_width = 0.0;
-    PASS(sdm_alloc(ctx, &weight, (size_t)(3 * count), sizeof(double), "profile bins"));
-    PASS(sdm_alloc(ctx, &sum, (size_t)(3 * count), sizeof(double), "profile bins"));
+    PASS(SDM_ALLOC(ctx, "profile bins", SDM_ARRAY(weight, (size_t)(3 * count)),
+                   SDM_ARRAY(sum, (size_t)(3 * count))));
     Bins b = {.count = count, .weight = weight, .sum = sum};
     for (size_t i = 0; i < f->count; i++)
         f->work[i] = f->residual[i];
@@ -394,12 +392,9 @@ SdmStatus sdm_pointing_fit(SdmContext *ctx, const SdmFitTask *task, SdmPointing 
     sdm_free(&p->profile_px);
     p->profile_count = 0;
     p->degree = 0;
-    PASS(sdm_alloc(ctx, &residual, count, sizeof *residual, "fit residuals"));
-    PASS(sdm_alloc(ctx, &work, count, sizeof *work, "fit weights"));
-    PASS(sdm_alloc(ctx, &fold, count, 1, "fit folds"));
-    PASS(sdm_alloc(ctx, &basis, count * PITCH, sizeof *basis, "fit terms"));
-    PASS(sdm_alloc(ctx, &target, count, sizeof *target, "fit targets"));
-    PASS(sdm_alloc(ctx, &thin, count, sizeof *thin, "tie points"));
+    PASS(SDM_ALLOC(ctx, "the fit of the pointing", SDM_ARRAY(residual, count), SDM_ARRAY(work, count),
+                   SDM_ARRAY(fold, count), SDM_ARRAY(basis, count * PITCH), SDM_ARRAY(target, count),
+                   SDM_ARRAY(thin, count)));
     Fit f = {.point = task->point,
              .count = count,
              .model = p,

@@ -32,6 +32,8 @@ typedef struct Run {
     Slot slot[2];
     SdmDevice *device; /* NULL: the processor */
     SdmGpu gpu;
+    int index;       /* of the pair that is matched */
+    SdmStatus other; /* of what is read and written meanwhile */
 } Run;
 
 enum { LEFT, RIGHT, OUTPUT, PREVIEW, PATTERNS };
@@ -347,19 +349,13 @@ static SdmStatus match_pair(Run *run, int index)
 /* ---- the sequence ---- */
 
 /* While pair `index` is matched, pair index - 1 is written and pair index + 1 read. */
-typedef struct ReadWrite {
-    Run *run;
-    int index;
-    SdmStatus st;
-} ReadWrite;
-
 static void *read_and_write(void *user)
 {
-    ReadWrite *const b = user;
-    sdm_thread_begin(b->run->io);
-    b->st = b->index > 0 ? write_pair(b->run->io, b->run, b->index - 1) : SDM_OK;
-    if (b->st == SDM_OK && b->index + 1 < b->run->count)
-        b->st = read_pair(b->run->io, b->run, b->index + 1);
+    Run *const run = user;
+    sdm_thread_begin(run->io);
+    run->other = run->index > 0 ? write_pair(run->io, run, run->index - 1) : SDM_OK;
+    if (run->other == SDM_OK && run->index + 1 < run->count)
+        run->other = read_pair(run->io, run, run->index + 1);
     return NULL;
 }
 
@@ -383,22 +379,22 @@ static SdmStatus run_pairs(Run *run)
 {
     PASS(read_pair(run->ctx, run, 0));
     for (int i = 0; i < run->count; i++) {
-        ReadWrite other = {.run = run, .index = i};
         pthread_t thread;
+        run->index = i;
         report_progress(run, i);
-        const bool threaded = run->count > 1 && pthread_create(&thread, NULL, read_and_write, &other) == 0;
-        SdmStatus st = match_pair(run, i);
+        const bool threaded = run->count > 1 && pthread_create(&thread, NULL, read_and_write, run) == 0;
+        const SdmStatus st = match_pair(run, i);
         if (threaded)
             pthread_join(thread, NULL);
         else if (st == SDM_OK && run->count > 1)
-            read_and_write(&other);
+            read_and_write(run);
         if (run->io != run->ctx)
             sdm_forward_log(run->ctx, run->io);
-        if (st == SDM_OK && other.st != SDM_OK && other.st != SDM_ERR_STOPPED && run->written == i)
-            st = end_before(run, i, other.st);
-        else if (st == SDM_OK && other.st != SDM_OK)
-            st = sdm_fail(run->ctx, other.st, "%s", sdm_error(run->io));
         PASS(st);
+        if (run->other != SDM_OK && run->other != SDM_ERR_STOPPED && run->written == i)
+            return end_before(run, i, run->other);
+        if (run->other != SDM_OK)
+            return sdm_fail(run->ctx, run->other, "%s", sdm_error(run->io));
         PASS(sdm_check_stop(run->ctx));
     }
     return write_pair(run->ctx, run, run->count - 1);
@@ -408,14 +404,10 @@ static SdmStatus run_pairs(Run *run)
 static SdmStatus open_run(SdmContext *ctx, const SdmOptions *options, const SdmDisparityOptions *opt,
                           SdmDisparityResult *result, Run **out)
 {
-    Run *run = NULL;
     *result = (SdmDisparityResult){.frames = 0};
-    PASS(sdm_alloc(ctx, out, 1, sizeof *run, "a run of pairs"));
-    run = *out;
-    run->ctx = run->io = ctx;
-    run->options = options;
-    run->opt = opt;
-    run->result = result;
+    PASS(sdm_alloc(ctx, out, 1, sizeof **out, "a run of pairs"));
+    Run *const run = *out;
+    *run = (Run){.ctx = ctx, .io = ctx, .options = options, .opt = opt, .result = result};
     PASS(sdm_disparity_settings(ctx, options, opt, &run->optimizer, &run->set));
     run->set.energy = result->energy;
     return SDM_OK;

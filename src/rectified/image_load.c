@@ -406,15 +406,12 @@ static SdmStatus widen(SdmContext *ctx, const Raster im[2], SdmImagePair *out)
 static SdmStatus read_bytes(SdmContext *ctx, const Raster im[2], bool as_bytes, SdmImagePair *out)
 {
     const size_t n = (size_t)out->width * (size_t)out->height;
-    for (int k = 0; k < 2; k++)
+    for (int k = 0; k < 2; k++) {
         PASS(sdm_alloc_raw(ctx, &out->bytes[k], n, 1, "image"));
-    PASS(read_plain(ctx, &im[0], out->bytes[0]));
-    PASS(read_plain(ctx, &im[1], out->bytes[1]));
-    for (int k = 0; k < 2; k++)
+        PASS(read_plain(ctx, &im[k], out->bytes[k]));
         as_bytes = as_bytes && !has_border(out->bytes[k], out->width, out->height);
-    if (!as_bytes)
-        PASS(widen(ctx, im, out));
-    return SDM_OK;
+    }
+    return as_bytes ? SDM_OK : widen(ctx, im, out);
 }
 
 static SdmStatus read_samples(SdmContext *ctx, const Raster im[2], SdmImagePair *out)
@@ -427,12 +424,6 @@ static SdmStatus read_samples(SdmContext *ctx, const Raster im[2], SdmImagePair 
             mask_border(ctx, &im[k], out->samples[k]);
     }
     return SDM_OK;
-}
-
-static SdmStatus read_eight_bit(SdmContext *ctx, const Raster im[2], bool as_bytes, SdmImagePair *out)
-{
-    return is_plain(&im[0]) && is_plain(&im[1]) ? read_bytes(ctx, im, as_bytes, out)
-                                                : read_samples(ctx, im, out);
 }
 
 static SdmStatus check_usable(SdmContext *ctx, const Raster *im, const int16_t *samples)
@@ -454,7 +445,9 @@ static SdmStatus load(SdmContext *ctx, Raster im[2], int band, bool as_bytes, Sd
     TRY(open_raster(ctx, &im[1], band));
     TRY(check_pair(ctx, &im[0], &im[1]));
     *out = (SdmImagePair){.width = im[0].width, .height = im[0].height, .eight_bit = im[0].type == GDT_Byte};
-    TRY(out->eight_bit ? read_eight_bit(ctx, im, as_bytes, out) : read_wide(ctx, im, out));
+    TRY(!out->eight_bit                        ? read_wide(ctx, im, out)
+        : is_plain(&im[0]) && is_plain(&im[1]) ? read_bytes(ctx, im, as_bytes, out)
+                                               : read_samples(ctx, im, out));
     for (int k = 0; k < 2 && out->samples[k]; k++)
         TRY(check_usable(ctx, &im[k], out->samples[k]));
 done:

@@ -81,14 +81,11 @@ SdmStatus sdm_pair_check_settings(SdmContext *ctx, const SdmPairSettings *set)
 /* Penalties in steps of the volume's costs: census in bits that differ. */
 SdmStatus sdm_pair_optimizer(SdmContext *ctx, const SdmOptions *options, SdmPairCost cost, SdmOptimizer *out)
 {
-    switch (cost) {
-    case SDM_PAIR_AD_CENSUS:
-        return sdm_optimizer_settings(ctx, options, &(SdmPenalties){60, 400, 15, 4}, out);
-    case SDM_PAIR_CENSUS:
-        return sdm_optimizer_settings(ctx, options, &(SdmPenalties){40, 250, 12, 4}, out);
-    default:
-        return sdm_optimizer_settings(ctx, options, &(SdmPenalties){8, 40, 12, 4}, out);
-    }
+    static const SdmPenalties penalties[] = {[SDM_PAIR_SAD] = {8, 40, 12, 4},
+                                             [SDM_PAIR_ZNCC] = {8, 40, 12, 4},
+                                             [SDM_PAIR_CENSUS] = {40, 250, 12, 4},
+                                             [SDM_PAIR_AD_CENSUS] = {60, 400, 15, 4}};
+    return sdm_optimizer_settings(ctx, options, &penalties[cost], out);
 }
 
 /* ---- matching ---- */
@@ -112,8 +109,8 @@ static SdmStatus match_by_definition(SdmContext *ctx, const SdmPairImage *left, 
     const ptrdiff_t band = (ptrdiff_t)left->width * SDM_PAIR_ROWS;
     SDM_OWNED char *block = NULL;
     SDM_OWNED float *bands = NULL;
-    PASS(sdm_alloc(ctx, &block, scratch, (size_t)threads, "matching by definition"));
-    PASS(sdm_alloc(ctx, &bands, (size_t)band * (size_t)threads, sizeof *bands, "matching by definition"));
+    PASS(SDM_ALLOC(ctx, "matching by definition", SDM_ARRAY(block, scratch * (size_t)threads),
+                   SDM_ARRAY(bands, (size_t)band * (size_t)threads)));
 #pragma omp parallel for ordered schedule(dynamic, 1) num_threads(threads)
     for (int y0 = 0; y0 < left->height; y0 += SDM_PAIR_ROWS) {
         const int y1 = y0 + SDM_PAIR_ROWS < left->height ? y0 + SDM_PAIR_ROWS : left->height;

@@ -196,34 +196,24 @@ static SdmStatus make_costs(SdmContext *ctx, SdmGpu *g, Chunk *c)
     }
     if (window > 1)
         PASS(sdm_gpu_scratch(ctx, g, SDM_S_PATHS, volume_bytes(c, h), &pixel));
-    const SdmArg costs[] = {
-        SDM_BUF(word[0]),     SDM_BUF(word[1]),  SDM_I32(w),      SDM_I32(h),
-        SDM_I32(v->labels),   SDM_I32(v->first), SDM_I32(chance), SDM_F32((float)c->terms.difference_max),
-        SDM_I32(window == 1), SDM_BUF(pixel)};
     PASS(sdm_gpu_run(
         ctx, g,
         kernels[!census                              ? 0
                 : c->set->census_height <= WORD_ROWS ? 1
                                                      : 2],
         (const int[3]){sdm_gpu_groups(w, LABEL_ITEMS * COLUMNS), sdm_gpu_groups(h, LABEL_ROWS), blocks},
-        (const int[3]){LABEL_ITEMS, LABEL_ROWS, 1}, (int)(sizeof costs / sizeof *costs), costs));
+        (const int[3]){LABEL_ITEMS, LABEL_ROWS, 1},
+        SDM_GPU_ARGS(SDM_BUF(word[0]), SDM_BUF(word[1]), SDM_I32(w), SDM_I32(h), SDM_I32(v->labels),
+                     SDM_I32(v->first), SDM_I32(chance), SDM_F32((float)c->terms.difference_max),
+                     SDM_I32(window == 1), SDM_BUF(pixel))));
     if (window == 1)
         return SDM_OK;
-    const SdmArg sums[] = {SDM_BUF(c->pair.image[0]),
-                           SDM_BUF(c->pair.image[1]),
-                           SDM_BUF(pixel),
-                           SDM_I32(w),
-                           SDM_I32(h),
-                           SDM_I32(v->labels),
-                           SDM_I32(v->first),
-                           SDM_I32(chance),
-                           SDM_I32(window),
-                           SDM_I32(c->terms.shift),
-                           SDM_I32(WALK),
-                           SDM_BUF(v->cost)};
-    return sdm_gpu_run(ctx, g, "label_windows",
-                       (const int[3]){sdm_gpu_groups(w, GROUP), sdm_gpu_groups(h, WALK), blocks},
-                       (const int[3]){GROUP, 1, 1}, (int)(sizeof sums / sizeof *sums), sums);
+    return sdm_gpu_run(
+        ctx, g, "label_windows", (const int[3]){sdm_gpu_groups(w, GROUP), sdm_gpu_groups(h, WALK), blocks},
+        (const int[3]){GROUP, 1, 1},
+        SDM_GPU_ARGS(SDM_BUF(c->pair.image[0]), SDM_BUF(c->pair.image[1]), SDM_BUF(pixel), SDM_I32(w),
+                     SDM_I32(h), SDM_I32(v->labels), SDM_I32(v->first), SDM_I32(chance), SDM_I32(window),
+                     SDM_I32(c->terms.shift), SDM_I32(WALK), SDM_BUF(v->cost)));
 }
 
 static SdmStatus make_disparities(SdmContext *ctx, SdmGpu *g, const Chunk *c, const SdmGpuBand *bands,
@@ -233,25 +223,15 @@ static SdmStatus make_disparities(SdmContext *ctx, SdmGpu *g, const Chunk *c, co
     SdmBuffer *on_device;
     PASS(sdm_gpu_scratch(ctx, g, SDM_S_BANDS, count * (int64_t)sizeof *bands, &on_device));
     PASS(sdm_upload(ctx, on_device, 0, bands, count * (int64_t)sizeof *bands, g->queue, true));
-    const SdmArg args[] = {SDM_BUF(c->pair.image[0]),
-                           SDM_BUF(c->pair.image[1]),
-                           SDM_BUF(v->cost),
-                           SDM_BUF(on_device),
-                           SDM_BUF(c->labels.left),
-                           SDM_BUF(c->labels.right),
-                           SDM_I32(v->width),
-                           SDM_I32(v->labels),
-                           SDM_I32(v->first),
-                           SDM_I32(c->set->dmax),
-                           SDM_F32(c->set->lr_threshold),
-                           SDM_I32(c->set->subpixel),
-                           SDM_I32(y0),
-                           SDM_I32(rows),
-                           SDM_I32(SDM_PAIR_BAND),
-                           SDM_BUF(c->out)};
     return sdm_gpu_run(ctx, g, "label_disparities",
                        (const int[3]){sdm_gpu_groups(v->width, GROUP), SDM_PAIR_BAND / 4, count},
-                       (const int[3]){GROUP, 4, 1}, (int)(sizeof args / sizeof *args), args);
+                       (const int[3]){GROUP, 4, 1},
+                       SDM_GPU_ARGS(SDM_BUF(c->pair.image[0]), SDM_BUF(c->pair.image[1]), SDM_BUF(v->cost),
+                                    SDM_BUF(on_device), SDM_BUF(c->labels.left), SDM_BUF(c->labels.right),
+                                    SDM_I32(v->width), SDM_I32(v->labels), SDM_I32(v->first),
+                                    SDM_I32(c->set->dmax), SDM_F32(c->set->lr_threshold),
+                                    SDM_I32(c->set->subpixel), SDM_I32(y0), SDM_I32(rows),
+                                    SDM_I32(SDM_PAIR_BAND), SDM_BUF(c->out)));
 }
 
 /* Rows y0..y1 - 1 of an image of `height` rows, of which the pair holds those from `origin` on. */

@@ -28,19 +28,14 @@ static int16_t mean_of(const int16_t *in, ptrdiff_t stride, int factor)
     return (int16_t)(whole - (twice % (2 * count) < 0));
 }
 
-static void shrink_row(const int16_t *in, ptrdiff_t stride, int width, int factor, int16_t *out)
-{
-    for (int x = 0; x < width; x++)
-        out[x] = mean_of(in + (ptrdiff_t)x * factor, stride, factor);
-}
-
 void sdm_pair_shrink(SdmContext *ctx, const int16_t *in, ptrdiff_t stride, int width, int height, int factor,
                      int16_t *out)
 {
     const int w = width / factor, h = height / factor;
 #pragma omp parallel for schedule(static) num_threads(sdm_threads(ctx))
     for (int y = 0; y < h; y++)
-        shrink_row(in + (ptrdiff_t)y * factor * stride, stride, w, factor, out + (ptrdiff_t)y * w);
+        for (int x = 0; x < w; x++)
+            out[(ptrdiff_t)y * w + x] = mean_of(in + (y * stride + x) * factor, stride, factor);
 }
 
 /* ---- median ---- */
@@ -185,9 +180,8 @@ static SdmStatus fill_nearest(SdmContext *ctx, int width, int height, float *d)
     const int threads = sdm_threads(ctx);
     SDM_OWNED int32_t *row = NULL;
     SDM_OWNED int *spare = NULL;
-    PASS(sdm_alloc(ctx, &row, (size_t)width * (size_t)height, sizeof *row, "nearest disparities"));
-    PASS(sdm_alloc(ctx, &spare, 2 * (size_t)width * (size_t)threads, sizeof *spare,
-                   "nearest disparities of a row"));
+    PASS(SDM_ALLOC(ctx, "nearest disparities", SDM_ARRAY(row, (size_t)width * (size_t)height),
+                   SDM_ARRAY(spare, 2 * (size_t)width * (size_t)threads)));
 #pragma omp parallel num_threads(threads)
     {
         int *const mine = spare + 2 * (ptrdiff_t)width * sdm_thread();

@@ -476,13 +476,6 @@ static void set_bytes(Strip *t, int step)
     t->row.distances = t->scratch->distances + (ptrdiff_t)(step % window) * t->row.columns * lanes;
 }
 
-/* Entries of even place, then those of odd place. */
-static void split(const int32_t *in, int count, int32_t *out, ptrdiff_t odd)
-{
-    take_seconds(in, (count + 1) / 2, out);
-    take_seconds(in + 1, count / 2, out + odd);
-}
-
 static void set_pairs(Strip *t, const int16_t *const rows[2][2], const int counts[2])
 {
     Scratch *const s = t->scratch;
@@ -490,7 +483,9 @@ static void set_pairs(Strip *t, const int16_t *const rows[2][2], const int count
                s->pairs[SDM_PAIR_LEFT]);
     interleave(t->match, SDM_PAIR_RIGHT, rows[SDM_PAIR_RIGHT][0], rows[SDM_PAIR_RIGHT][1],
                counts[SDM_PAIR_RIGHT], s->row_pairs);
-    split(s->row_pairs, counts[SDM_PAIR_RIGHT], s->pairs[SDM_PAIR_RIGHT], s->pairs_odd);
+    take_seconds(s->row_pairs, (counts[SDM_PAIR_RIGHT] + 1) / 2,
+                 s->pairs[SDM_PAIR_RIGHT]); /* of even place */
+    take_seconds(s->row_pairs + 1, counts[SDM_PAIR_RIGHT] / 2, s->pairs[SDM_PAIR_RIGHT] + s->pairs_odd);
     t->row.left_pairs = s->pairs[SDM_PAIR_LEFT];
     t->row.right_pairs = s->pairs[SDM_PAIR_RIGHT];
 }

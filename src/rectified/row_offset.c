@@ -200,13 +200,6 @@ static SdmRowOffset search_far(SdmContext *ctx, const SdmPairImage *right, int d
     return best;
 }
 
-/* Biweight of a residual. */
-static double weight_of(double residual)
-{
-    const double u = residual / (2.0 * INLIER_PX), rest = 1.0 - u * u;
-    return rest > 0.0 ? rest * rest : 0.0;
-}
-
 /* One round of weighted least squares about the plane of the round before; returns the inliers. */
 static int fit_plane(const Tie *tie, int terms, double width, double height, SdmRowOffset *o)
 {
@@ -214,14 +207,10 @@ static int fit_plane(const Tie *tie, int terms, double width, double height, Sdm
     int inliers = 0;
     for (int i = 0; i < GRID * GRID; i++) {
         const double residual = tie[i].row_px - row_at(o, tie[i].x, tie[i].y);
-        const double w = tie[i].found ? weight_of(residual) : 0.0;
+        const double w = tie[i].found ? sdm_biweight(residual, 2.0 * INLIER_PX) : 0.0;
         const double term[3] = {1.0, tie[i].x / width, tie[i].y / height};
         inliers += w > 0.0 && fabs(residual) < INLIER_PX;
-        for (int r = 0; r < terms; r++) {
-            b[r] += w * term[r] * tie[i].row_px;
-            for (int c = 0; c < terms; c++)
-                a[r * terms + c] += w * term[r] * term[c];
-        }
+        sdm_add_equation(terms, term, w, tie[i].row_px, a, b);
     }
     if (inliers < LEAST || !sdm_solve_cholesky(terms, a, b))
         return 0;
@@ -291,12 +280,6 @@ void sdm_row_offset_find(SdmContext *ctx, const SdmPairImage *left, const SdmPai
     }
 }
 
-static int16_t sample_at(const SdmPairImage *im, int x, int y)
-{
-    int16_t own;
-    return *sdm_pair_samples(im, y, x, 1, &own);
-}
-
 static int16_t moved_sample(const SdmPairImage *im, int x, double row)
 {
     const int least = im->eight_bit ? 0 : -2047, most = im->eight_bit ? 255 : 2047;
@@ -306,7 +289,8 @@ static int16_t moved_sample(const SdmPairImage *im, int x, double row)
     if (row < -1.0 || row > im->height)
         return SDM_PIXEL_NODATA;
     for (int k = 0; k < 4; k++) {
-        const int16_t v = sample_at(im, x, y - 1 + k);
+        int16_t own;
+        const int16_t v = *sdm_pair_samples(im, y - 1 + k, x, 1, &own);
         if (v == SDM_PIXEL_NODATA)
             return SDM_PIXEL_NODATA;
         sum += w[k] * v;

@@ -61,14 +61,9 @@ static void find_heights(const SdmPrepared *p, SdmAgreement *out)
 SdmStatus sdm_scene_agreement(SdmContext *ctx, const SdmScene *scene, SdmAgreement *out)
 {
     SDM_CLOSED_BY(sdm_prepared_free) SdmPrepared p = {0};
-    size_t seen = 0, matched = 0;
     PASS(sdm_prepare_frame(ctx, scene, &p));
     PASS(sdm_coarse_find(ctx, scene, &p, NULL));
-    for (size_t i = 0; i < (size_t)p.coarse.win.w * (size_t)p.coarse.win.h; i++) {
-        seen += !(p.coarse.flags[i] & SDM_QA_OUTSIDE);
-        matched += (p.coarse.flags[i] & SDM_QA_VALID) != 0;
-    }
-    out->share = seen ? (double)matched / (double)seen : 0.0;
+    out->share = sdm_surface_matched(&p.coarse, SDM_QA_OUTSIDE);
     find_rays(scene, &p, out);
     find_heights(&p, out);
     return SDM_OK;

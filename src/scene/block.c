@@ -13,13 +13,6 @@ enum {
     LEAST_CELLS = 64 * 64 /* a block this small is not cut further */
 };
 
-/* The part of the frame that a block needs. */
-typedef struct Needed {
-    int64_t win[4]; /* frame pixels: first column, first row, last column + 1, last row + 1 */
-    bool any;
-    SdmFootprint shape; /* of it, owned */
-} Needed;
-
 static void shape_free(SdmFootprint *shape)
 {
     SDM_FREE(&shape->from, &shape->to);
@@ -33,9 +26,10 @@ static void widen(SdmFootprint *shape, int j, int32_t from, int32_t to)
     shape->to[j] = empty || to > shape->to[j] ? to : shape->to[j];
 }
 
-/* Columns of each coarse row -> the window and its shape, with a margin of 1 before and 2 after, in rows
- * and columns. */
-static void set_window(const SdmSurface *s, const int32_t *from, const int32_t *to, Needed *out)
+/* Columns of each coarse row -> the window (see find_needed()) and its shape, with a margin of 1 before and 2
+ * after, in rows and columns. */
+static void set_window(const SdmSurface *s, const int32_t *from, const int32_t *to, int64_t win[4],
+                       SdmFootprint *shape)
 {
     const int64_t size = (int64_t)1 << s->win.level;
     int64_t u0 = INT64_MAX, v0 = INT64_MAX, u1 = INT64_MIN, v1 = INT64_MIN;
@@ -47,15 +41,14 @@ static void set_window(const SdmSurface *s, const int32_t *from, const int32_t *
         v0 = j < v0 ? j : v0;
         v1 = j;
     }
-    out->any = u0 < u1;
-    if (!out->any)
+    if (u0 >= u1)
         return;
-    const int64_t win[4] = {(u0 - 1) * size, (v0 - 1) * size, (u1 + 1) * size, (v1 + 2) * size};
-    memcpy(out->win, win, sizeof win);
+    const int64_t around[4] = {(u0 - 1) * size, (v0 - 1) * size, (u1 + 1) * size, (v1 + 2) * size};
+    memcpy(win, around, sizeof around);
     for (int j = 0; j < s->win.h; j++) /* rows j - 2 .. j + 1 reach row j of the shape */
         for (int i = j > 1 ? j - 2 : 0; i <= j + 1 && i < s->win.h; i++)
             if (to[i] > from[i])
-                widen(&out->shape, j, from[i] - 1, to[i] + 1);
+                widen(shape, j, from[i] - 1, to[i] + 1);
 }
 
 /* Where the pixels of the coarse surface may lie on the grid, and the cells of a block with what gridding
@@ -84,22 +77,20 @@ static bool reaches(const Reachable *r, int i, int j)
     return !(x1 < r->col0 || x0 > r->col1 || y1 < r->row0 || y0 > r->row1);
 }
 
-/* The coarse pixels whose ground can lie in the block, with a margin. */
+/* The coarse pixels whose ground can lie in the block, with a margin.  win: frame pixels: first column, first
+ * row, last column + 1, last row + 1; 0: stays so where there are none.  shape: of it, owned. */
 static SdmStatus find_needed(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, const SdmBlock *b,
-                             Needed *out)
+                             int64_t win[4], SdmFootprint *shape)
 {
     SDM_CLOSED_BY(sdm_lattice_free) SdmLattice lat = {0};
     const SdmGrid *const grid = &p->grid;
     const SdmSurface *const s = &p->coarse;
-    const int l = s->win.level;
-    const int size = 1 << l;
-    const SdmLatticeRequest q = sdm_coarse_request(scene, p, size);
+    const SdmLatticeRequest q = sdm_coarse_request(scene, p, 1 << s->win.level);
     SDM_OWNED int32_t *from = NULL, *to = NULL;
     const size_t rows = (size_t)s->win.h;
-    out->shape = (SdmFootprint){.level = l, .rows = s->win.h};
-    PASS(SDM_ALLOC(ctx, "the window of a block", SDM_ARRAY(from, rows), SDM_ARRAY(to, rows)));
-    PASS(sdm_alloc(ctx, &out->shape.from, rows, sizeof *from, "the window of a block"));
-    PASS(sdm_alloc(ctx, &out->shape.to, rows, sizeof *to, "the window of a block"));
+    *shape = (SdmFootprint){.level = s->win.level, .rows = s->win.h};
+    PASS(SDM_ALLOC(ctx, "the window of a block", SDM_ARRAY(from, rows), SDM_ARRAY(to, rows),
+                   SDM_ARRAY(shape->from, rows), SDM_ARRAY(shape->to, rows)));
     PASS(sdm_lattice_build(ctx, &q, &lat));
     const Reachable reach = {.lattice = &lat,
                              .grid = grid,
@@ -120,7 +111,7 @@ static SdmStatus find_needed(SdmContext *ctx, const SdmScene *scene, const SdmPr
         from[j] = first < end ? first : 0;
         to[j] = first < end ? end : 0;
     }
-    set_window(s, from, to, out);
+    set_window(s, from, to, win, shape);
     return SDM_OK;
 }
 
@@ -363,16 +354,12 @@ static bool device_has_room(SdmContext *ctx, SdmDevicePool *queue, const SdmPrep
     return sdm_device_pool_has_room(ctx, queue, &p->settings, w, h, win->w, win->h);
 }
 
-static void needed_free(Needed *needed)
-{
-    shape_free(&needed->shape);
-}
-
 SdmStatus sdm_block_begin(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, SdmDevicePool *queue,
                           int64_t room, SdmBlockWork *w)
 {
     SdmBlock *const block = &w->block;
-    SDM_CLOSED_BY(needed_free) Needed part = {.any = false};
+    SDM_CLOSED_BY(shape_free) SdmFootprint shape = {.level = 0};
+    int64_t at[4] = {0};
     SDM_CLOSED_BY(sdm_gdal_config_end) SdmGdalConfig config = {NULL, false};
     w->slot = -1;
     w->scene = scene;
@@ -382,11 +369,11 @@ SdmStatus sdm_block_begin(SdmContext *ctx, const SdmScene *scene, const SdmPrepa
     PASS(sdm_gdal_config_begin(ctx, scene->options, &config));
     if (block->w < 1 || block->h < 1)
         return sdm_block_alloc(ctx, block->col0, block->row0, block->w, block->h, block);
-    PASS(find_needed(ctx, scene, p, block, &part));
-    w->win = grow(p, part.win);
-    w->need = inside(p, part.win);
+    PASS(find_needed(ctx, scene, p, block, at, &shape));
+    w->win = grow(p, at);
+    w->need = inside(p, at);
     const SdmWindow *const win = &w->win, *const need = &w->need;
-    if (!part.any || win->w < 16 || win->h < 16 || need->w <= 0 || need->h <= 0) {
+    if (at[2] <= at[0] || win->w < 16 || win->h < 16 || need->w <= 0 || need->h <= 0) {
         PASS(sdm_block_alloc(ctx, block->col0, block->row0, block->w, block->h, block));
         clear_block(block);
         return SDM_OK;
@@ -397,7 +384,6 @@ SdmStatus sdm_block_begin(SdmContext *ctx, const SdmScene *scene, const SdmPrepa
     sdm_log(ctx, SDM_LOG_VERBOSE, 5, "%lld x %lld cells: %d x %d px in a window of %d x %d%s",
             (long long)block->w, (long long)block->h, need->w, need->h, win->w, win->h,
             too_large ? ", in parts" : "");
-    return too_large && block->w * block->h > LEAST_CELLS
-               ? compute_halves(ctx, scene, p, queue, room, block)
-               : begin_window(ctx, scene, p, queue, &part.shape, w);
+    return too_large && block->w * block->h > LEAST_CELLS ? compute_halves(ctx, scene, p, queue, room, block)
+                                                          : begin_window(ctx, scene, p, queue, &shape, w);
 }

@@ -140,16 +140,15 @@ SdmStatus sdm_coarse_evidence(SdmContext *ctx, const SdmMatchInput *in, int64_t 
     const SdmWindow *const win = &s->win;
     const size_t w = (size_t)win->w, n = w * (size_t)win->h;
     const int rows = strip_rows(memory_bytes, in->settings, win), halo = ROWS_UNIT; /* a window reaches 4 */
-    PASS(sdm_alloc_raw(ctx, &out->ray_error_v, n, sizeof(float), "ray errors"));
-    PASS(sdm_alloc_raw(ctx, &out->score, n, 1, "scores"));
-    PASS(sdm_alloc_raw(ctx, &out->grey, n, sizeof(int16_t), "the left view"));
+    PASS(SDM_ALLOC_RAW(ctx, "ray errors", SDM_ARRAY(out->ray_error_v, n), SDM_ARRAY(out->score, n),
+                       SDM_ARRAY(out->grey, n)));
     for (int y = 0; y < win->h; y += rows) {
         const SdmWindow inner = rows_of(win, y, y + rows), outer = rows_of(win, y - halo, y + rows + halo);
         const SdmSurface with_halo = rows_view(s, &outer);
-        const size_t above = (size_t)(inner.v0 - outer.v0) * w, at = (size_t)y * w, m = w * (size_t)inner.h;
-        PASS(sdm_alloc(ctx, &errors, w * (size_t)outer.h, sizeof *errors, "ray errors"));
-        PASS(sdm_alloc(ctx, &grey, w * (size_t)outer.h, sizeof *grey, "the left view"));
-        PASS(sdm_alloc(ctx, &score, w * (size_t)outer.h, 1, "scores"));
+        const size_t above = (size_t)(inner.v0 - outer.v0) * w, at = (size_t)y * w, m = w * (size_t)inner.h,
+                     wide = w * (size_t)outer.h;
+        PASS(SDM_ALLOC(ctx, "ray errors", SDM_ARRAY(errors, wide), SDM_ARRAY(grey, wide),
+                       SDM_ARRAY(score, wide)));
         PASS(sdm_match_ray_error(ctx, in, &with_halo, errors, score, grey));
         memcpy(out->score + at, score + above, m);
         memcpy(out->ray_error_v + at, errors + above, m * sizeof *errors);

@@ -136,28 +136,18 @@ static bool is_bounded(const Coarse *c)
     return c->prior.h_m || !isnan(o->hmin_m) || !isnan(o->hmax_m);
 }
 
-/* Matches outside the bounds are none. */
-static void reject_outside(const Coarse *c, SdmSurface *s)
+/* Matches outside the bounds are none; heights that are filled stay within them. */
+static void apply_bounds(const Coarse *c, bool filled, SdmSurface *s)
 {
     for (int y = 0; y < s->win.h && is_bounded(c); y++)
         for (int x = 0; x < s->win.w; x++) {
             const size_t i = (size_t)y * (size_t)s->win.w + (size_t)x;
             float bound[2];
             find_bounds(c, s->win.level, x, y, bound);
-            if ((s->flags[i] & SDM_QA_VALID) && (s->h_m[i] < bound[0] || s->h_m[i] > bound[1]))
+            if (filled)
+                s->h_m[i] = fminf(fmaxf(s->h_m[i], bound[0]), bound[1]);
+            else if ((s->flags[i] & SDM_QA_VALID) && (s->h_m[i] < bound[0] || s->h_m[i] > bound[1]))
                 s->flags[i] = (uint16_t)((s->flags[i] & ~SDM_QA_VALID) | SDM_QA_ISOLATED);
-        }
-}
-
-/* Filled heights stay within the bounds. */
-static void keep_inside(const Coarse *c, SdmSurface *s)
-{
-    for (int y = 0; y < s->win.h && is_bounded(c); y++)
-        for (int x = 0; x < s->win.w; x++) {
-            const size_t i = (size_t)y * (size_t)s->win.w + (size_t)x;
-            float bound[2];
-            find_bounds(c, s->win.level, x, y, bound);
-            s->h_m[i] = fminf(fmaxf(s->h_m[i], bound[0]), bound[1]);
         }
 }
 
@@ -170,12 +160,12 @@ static SdmStatus find_terrain(SdmContext *ctx, const Coarse *c, SdmSurface *s, S
     for (size_t i = 0; c->hide && i < (size_t)s->win.w * (size_t)s->win.h; i++)
         if (c->hide[i] > c->settings.hide_above[0] && (s->flags[i] & SDM_QA_VALID))
             s->flags[i] = SDM_QA_TEXTURELESS;
-    reject_outside(c, s);
+    apply_bounds(c, false, s);
     PASS(sdm_terrain_mask_find(ctx, s, pixel_m, &c->evidence, out));
     for (size_t i = 0; c->hide && i < (size_t)s->win.w * (size_t)s->win.h; i++)
         s->h_m[i] = s->flags[i] & SDM_QA_VALID ? s->h_m[i] : out->h_m[i];
     PASS(sdm_fill_everywhere(ctx, c->p->settings.kernels, out->h_m, s));
-    keep_inside(c, s);
+    apply_bounds(c, true, s);
     return SDM_OK;
 }
 
@@ -198,7 +188,7 @@ static SdmStatus fit_level(SdmContext *ctx, Coarse *c, bool last, SdmSurface *s)
     if (c->hide || is_bounded(c)) /* else the next level goes on from clouds, too: they show the pointing */
         PASS(remove_clouds(ctx, c, s));
     task.certain = c->hide || p->points.rounds > 0; /* an earlier fit was checked */
-    const int block = sdm_pointing_block(last && !c->hide);
+    const int block = last && !c->hide ? SDM_COARSE_BLOCK : SDM_COARSE_BLOCK / 2;
     const SdmTiePointSource from = {.lattice = &c->lattice,
                                     .in_use = &p->pointing,
                                     .surface = s,
@@ -245,15 +235,6 @@ static SdmStatus descend(SdmContext *ctx, Coarse *c, SdmSurface *s)
     return SDM_OK;
 }
 
-static double share_valid(const SdmSurface *s)
-{
-    const size_t n = (size_t)s->win.w * (size_t)s->win.h;
-    size_t valid = 0;
-    for (size_t i = 0; i < n; i++)
-        valid += s->flags[i] & SDM_QA_VALID;
-    return (double)valid / (double)n;
-}
-
 /* Beside clouds, the levels started from heights between those of the cloud and of the terrain, too far
  * from the terrain to be matched.  Once the clouds are known, these pixels are matched again from the
  * terrain around them; each round reaches a few pixels further.
@@ -270,9 +251,9 @@ static SdmStatus refine_terrain(SdmContext *ctx, const Coarse *c, SdmSurface *s)
     double found = 1.0;
     for (int round = 0; round < rounds && found >= LEAST_FOUND; round++) {
         PASS(remove_clouds(ctx, c, s));
-        const double before = share_valid(s);
+        const double before = sdm_surface_matched(s, 0);
         PASS(sdm_coarse_pass(ctx, &c->in, memory, SDM_COARSE_REMATCH, s));
-        found = share_valid(s) - before;
+        found = sdm_surface_matched(s, 0) - before;
     }
     PASS(remove_clouds(ctx, c, s));
     for (int round = 0; round < SHARPEN_ROUNDS; round++)
@@ -518,17 +499,6 @@ static SdmStatus find_between_clouds(SdmContext *ctx, Coarse *first, SdmStatus b
     return SDM_OK;
 }
 
-/* Share of the pixels with texture that both views see. */
-static double share_matched(const SdmSurface *s)
-{
-    int64_t all = 0, matched = 0;
-    for (size_t i = 0; i < (size_t)s->win.w * (size_t)s->win.h; i++) {
-        all += !(s->flags[i] & (SDM_QA_OUTSIDE | SDM_QA_TEXTURELESS));
-        matched += s->flags[i] & SDM_QA_VALID;
-    }
-    return (double)matched / fmax((double)all, 1.0);
-}
-
 /* Clouds and their shadows fill the windows of coarse levels: where grey values fall in two classes, as those
  * of ground and clouds do, or little was matched, the ground is searched once more without the bright one. */
 SdmStatus sdm_coarse_find(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p, SdmPyramid images[2])
@@ -549,7 +519,8 @@ SdmStatus sdm_coarse_find(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p
     above[1] = sdm_split_grey(&c.right.level[level], &apart[1]);
     again.distinct = fmin(apart[0], apart[1]) >= LEAST_APART;
     if (!again.distinct &&
-        (st != SDM_OK || p->settings.semi_global || share_matched(&p->coarse) >= RIGHT_SHARE))
+        (st != SDM_OK || p->settings.semi_global ||
+         sdm_surface_matched(&p->coarse, SDM_QA_OUTSIDE | SDM_QA_TEXTURELESS) >= RIGHT_SHARE))
         goto done;
     const SdmStatus before = st;
     st = SDM_OK;
@@ -579,14 +550,9 @@ SdmStatus sdm_coarse_match_again(SdmContext *ctx, const SdmScene *scene, const S
     SDM_CLOSED_BY(sdm_lattice_free) SdmLattice lattice = {0};
     const SdmSurface *const s = &p->coarse;
     const size_t n = (size_t)s->win.w * (size_t)s->win.h;
-    SdmLatticeRequest q = {.scene = scene,
-                           .frame = &p->frame,
-                           .pointing = &p->pointing,
-                           .u1 = p->frame.width + ((int64_t)1 << p->settings.coarsest_level),
-                           .v1 = p->frame.height + ((int64_t)1 << p->settings.coarsest_level),
-                           .step = AGAIN_STEP,
-                           .hmin_m = p->hmin_m,
-                           .hmax_m = p->hmax_m};
+    SdmLatticeRequest q = sdm_coarse_request(scene, p, 1 << p->settings.coarsest_level);
+    q.grid = NULL;
+    q.step = AGAIN_STEP;
     *out = (SdmSurface){0};
     while ((p->frame.width / q.step) * (p->frame.height / q.step) > LATTICE_NODES)
         q.step *= 2;

@@ -130,11 +130,10 @@ static SdmStatus describe_overlap(SdmContext *ctx, const SdmScene *scene, const 
     out->overlap = seen_by[0] ? (double)seen_by[1] / (double)seen_by[0] : 0.0;
     out->footprint_m2 =
         (double)seen_by[1] / (SIDE * SIDE) * (double)f->width * (double)f->height * f->gsd_m * f->gsd_m;
-    if (seen_by[1])
-        PASS(sdm_grid_cover(ctx, b, grid));
-    if (seen_by[1])
-        PASS(sdm_part_cut(ctx, scene->options, false, grid));
-    return SDM_OK;
+    if (!seen_by[1])
+        return SDM_OK;
+    PASS(sdm_grid_cover(ctx, b, grid));
+    return sdm_part_cut(ctx, scene->options, false, grid);
 }
 
 /* The expected cost of a run. */

@@ -50,7 +50,6 @@ static const float LEAST_LIMIT_PX = 0.25f, LEAST_TOWN_LIMIT_PX = 0.5f, LARGEST_L
 #define NOISY_PART 0.57f /* of the usual final score, at least; ZNCC: 0.4 */
 
 /* Count the pixels of a window. */
-
 static void count_ray_errors(const SdmMatchSettings *set, const SdmFineResult *f, RayErrors *counts)
 {
     const size_t n = (size_t)f->surface.win.w * (size_t)f->surface.win.h;
@@ -247,14 +246,9 @@ static SdmStatus gather(SdmContext *ctx, Strip *strip, RayErrors *errors, SdmTie
             sdm_forward_log(ctx, strip[i].ctx);
         if (strip[i].st != SDM_OK)
             return strip[i].ctx ? sdm_fail(ctx, strip[i].st, "%s", sdm_error(strip[i].ctx)) : strip[i].st;
-        for (int k = 0; k <= 2 * BINS; k++)
-            errors->bin[k] += strip[i].errors.bin[k];
-        errors->total += strip[i].errors.total;
-        for (int step = 0; step < SCORES; step++) {
-            for (int k = 0; k <= BINS; k++)
-                errors->low[step][k] += strip[i].errors.low[step][k];
-            errors->low_total[step] += strip[i].errors.low_total[step];
-        }
+        const int64_t *const counts = (const int64_t *)&strip[i].errors; /* all that it has */
+        for (size_t k = 0; k < sizeof *errors / sizeof *counts; k++)
+            ((int64_t *)errors)[k] += counts[k];
         for (size_t k = 0; k < strip[i].points.count && points->count < points->room; k++)
             points->point[points->count++] = strip[i].points.point[k];
     }
@@ -291,25 +285,21 @@ done:
 static SdmStatus fit(SdmContext *ctx, const SdmScene *scene, const SdmTiePoints *points, double response,
                      SdmPrepared *p)
 {
-    SdmStatus st = SDM_OK;
-    SdmPointRound round = {.level = 0};
+    SdmPointRound *const round = &p->points.round[p->points.rounds++];
     SdmFitTask task = sdm_fit_task(scene, &p->frame);
+    *round = (SdmPointRound){.level = 0};
     task.point = points->point;
     task.count = points->count;
     task.max_degree = SDM_POINT_MAX_DEGREE;
     task.with_profile = points->count >= MANY_POINTS;
     task.response = response;
-    TRY(sdm_pointing_fit(ctx, &task, &p->pointing, &round));
+    PASS(sdm_pointing_fit(ctx, &task, &p->pointing, round));
     sdm_log(ctx, SDM_LOG_VERBOSE, 2,
             "full resolution: %zu matches, across %.3f px, spread %.3f -> %.3f px, degree %d, "
             "jitter %.3f px rms; the rays show %.0f %% of a pointing error",
-            points->count, round.before_median_px, round.before_nmad_px, round.after_nmad_px, round.degree,
-            round.profile_rms_px, 100.0 * response);
-    p->points.round[p->points.rounds++] = round;
-    round.samples = NULL;
-done:
-    sdm_free(&round.samples);
-    return st;
+            points->count, round->before_median_px, round->before_nmad_px, round->after_nmad_px,
+            round->degree, round->profile_rms_px, 100.0 * response);
+    return SDM_OK;
 }
 
 /* Share of a pointing error that ray intersection errors show: 1 - sum(r d) / sum(d^2), r: residual with the

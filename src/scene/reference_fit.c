@@ -119,10 +119,9 @@ static SdmReferenceReport *report_of(const Work *w)
     return &w->p->reference;
 }
 
-/* Say why the reference is not used. */
-static void refuse(SdmContext *ctx, Work *w, int state, const char *fmt, ...)
-    __attribute__((format(printf, 4, 5)));
-static void refuse(SdmContext *ctx, Work *w, int state, const char *fmt, ...)
+/* Say why the reference is not used.  @return false */
+__attribute__((format(printf, 4, 5))) static bool refuse(SdmContext *ctx, Work *w, int state, const char *fmt,
+                                                         ...)
 {
     SdmReferenceReport *const r = report_of(w);
     va_list args;
@@ -133,6 +132,7 @@ static void refuse(SdmContext *ctx, Work *w, int state, const char *fmt, ...)
     sdm_log(ctx, SDM_LOG_WARNING, 2, "--reference: %s; %s", r->reason,
             state == SDM_REFERENCE_REFUSED ? "the cameras stay as they are"
                                            : "the 3-D shift alone is corrected");
+    return false;
 }
 
 /* For sentences: what else may leave ground out. */
@@ -244,41 +244,37 @@ static bool serves(SdmContext *ctx, Work *w, size_t known)
     SdmReferenceReport *const r = report_of(w);
     const SdmShift *const shift = &w->shift;
     r->covered = (double)known / fmax((double)w->s.valid, 1.0);
-    if (known < LEAST_SAMPLES || r->covered < LEAST_COVERED) {
-        refuse(ctx, w, SDM_REFERENCE_REFUSED,
-               "it has heights for %.1f %% of the terrain, at least %.0f %% are needed%s", 100.0 * r->covered,
-               100.0 * LEAST_COVERED,
-               sdm_height_raster_absurd_m(w->files->dem) != 0.0 ? "; others are values beyond 12000 m" : "");
-        return false;
-    }
+    if (known < LEAST_SAMPLES || r->covered < LEAST_COVERED)
+        return refuse(ctx, w, SDM_REFERENCE_REFUSED,
+                      "it has heights for %.1f %% of the terrain, at least %.0f %% are needed%s",
+                      100.0 * r->covered, 100.0 * LEAST_COVERED,
+                      sdm_height_raster_absurd_m(w->files->dem) != 0.0 ? "; others are values beyond 12000 m"
+                                                                       : "");
     const double far_m = hypot(shift->move_m[0], shift->move_m[1]), relief = relief_m(w);
-    if (!(shift->nmad_m <= fmax(ALIKE_SHARE * relief, ALIKE_M))) {
-        refuse(ctx, w, SDM_REFERENCE_REFUSED,
-               "its heights differ by %.0f m (NMAD) from the scene's, whose relief is %.0f m: another place, "
-               "or not heights in metres",
-               shift->nmad_m, relief);
-        return false;
-    }
-    if (!shift->converged || !(far_m <= FARTHEST_M)) {
-        refuse(ctx, w, SDM_REFERENCE_REFUSED,
-               "it lies %.0f m from the scene horizontally, at most %.0f m is taken for an error of the "
-               "cameras; check its coordinate system",
-               far_m, FARTHEST_M);
-        return false;
-    }
+    if (!(shift->nmad_m <= fmax(ALIKE_SHARE * relief, ALIKE_M)))
+        return refuse(
+            ctx, w, SDM_REFERENCE_REFUSED,
+            "its heights differ by %.0f m (NMAD) from the scene's, whose relief is %.0f m: another place, "
+            "or not heights in metres",
+            shift->nmad_m, relief);
+    if (!shift->converged || !(far_m <= FARTHEST_M))
+        return refuse(
+            ctx, w, SDM_REFERENCE_REFUSED,
+            "it lies %.0f m from the scene horizontally, at most %.0f m is taken for an error of the "
+            "cameras; check its coordinate system",
+            far_m, FARTHEST_M);
     const double up_m = shift->move_m[2], most_m = height_by_pointing(w, POINTING_MOST_M);
     char datum[360];
     find_undulation(w);
     if (refuses_geoid(ctx, w, up_m))
         return false;
-    if (!(fabs(up_m) <= most_m)) {
-        sdm_vertical_phrase(sdm_height_raster_datum(w->files->dem), datum, sizeof datum);
-        refuse(ctx, w, SDM_REFERENCE_REFUSED,
-               "it lies %.0f m %s the scene, errors of pointing make %.0f m at most, and the geoid is at "
-               "%.0f m here; it was taken as above %s; check --reference-vertical",
-               fabs(up_m), above(up_m), most_m, w->undulation_m, datum);
-        return false;
-    }
+    sdm_vertical_phrase(sdm_height_raster_datum(w->files->dem), datum, sizeof datum);
+    if (!(fabs(up_m) <= most_m))
+        return refuse(
+            ctx, w, SDM_REFERENCE_REFUSED,
+            "it lies %.0f m %s the scene, errors of pointing make %.0f m at most, and the geoid is at "
+            "%.0f m here; it was taken as above %s; check --reference-vertical",
+            fabs(up_m), above(up_m), most_m, w->undulation_m, datum);
     return true;
 }
 
@@ -308,9 +304,7 @@ static void fill_points(Work *w)
 {
     const SdmReferenceSample *const sample = w->s.sample;
     for (size_t i = 0; i < w->points; i++)
-        w->scratch[i] = 0.0f;
-    for (size_t i = 0; i < w->points; i++)
-        w->point[i].value_px = 0.0f;
+        w->scratch[i] = w->point[i].value_px = 0.0f;
     for (size_t i = 0; i < w->s.count; i++) {
         const SdmReferenceSample *const a = &sample[i];
         const int32_t at = a->point < 0 ? -1 : w->number[a->point];
@@ -410,8 +404,8 @@ static size_t block_of(const Work *w, size_t i)
 static SdmStatus measure_blocks(SdmContext *ctx, Work *w, size_t count, float *median_m)
 {
     SDM_OWNED size_t *begin = NULL, *order = NULL;
-    PASS(sdm_alloc(ctx, &begin, count + 2, sizeof *begin, "blocks of the change mask"));
-    PASS(sdm_alloc(ctx, &order, w->points + 1, sizeof *order, "blocks of the change mask"));
+    PASS(SDM_ALLOC(ctx, "blocks of the change mask", SDM_ARRAY(begin, count + 2),
+                   SDM_ARRAY(order, w->points + 1)));
     for (size_t i = 0; i < w->points; i++)
         begin[block_of(w, i) + 2]++;
     for (size_t c = 0; c < count; c++)
@@ -461,16 +455,15 @@ static SdmStatus find_change(SdmContext *ctx, Work *w)
 static void apply_change(Work *w)
 {
     SdmReferenceReport *const r = report_of(w);
-    size_t masked = 0, known = 0;
+    size_t masked = 0;
     for (size_t i = 0; i < w->points; i++) {
         const bool changed = r->left_out[block_of(w, i)] != 0;
         w->point[i].use = w->allowed[i] && !changed && !isnan(w->point[i].value_px);
         masked += changed || !w->allowed[i];
-        known++;
     }
     for (size_t i = 0; i < w->pieces; i++)
         w->use[i] = w->number[i] >= 0 && w->point[w->number[i]].use;
-    r->masked = (double)masked / fmax((double)known, 1.0);
+    r->masked = (double)masked / fmax((double)w->points, 1.0);
 }
 
 /* Use the pieces of ground that the masks of the user allow; false: there are no masks, or they leave too
@@ -556,9 +549,8 @@ static SdmStatus iterate(SdmContext *ctx, Work *w)
     for (int round = 0; round < ROUNDS; round++) {
         PASS(sdm_check_stop(ctx));
         PASS(sdm_reference_shift(ctx, &w->s, w->use, w->scratch, w->threads, &w->shift));
-        if (w->shift.undetermined) { /* a shift that is no better known than that does more harm than good */
+        if (w->shift.undetermined) /* a shift that is no better known than that does more harm than good */
             w->shift.move_m[0] = w->shift.move_m[1] = 0.0;
-        }
         (void)sdm_reference_compare(&w->s, w->shift.move_m, w->threads);
         fill_points(w);
         apply_change(w);
@@ -570,14 +562,13 @@ static SdmStatus iterate(SdmContext *ctx, Work *w)
             return SDM_OK;
         }
         PASS(sdm_along_fit(ctx, &task, &w->along, &r->fit));
-        if (round + 1 < ROUNDS)
-            PASS(find_change(ctx, w));
-        if (round + 1 < ROUNDS)
-            apply_change(w);
         w->along.east_m = w->shift.move_m[0];
         w->along.north_m = w->shift.move_m[1];
-        if (round + 1 < ROUNDS)
-            move_samples(w);
+        if (round + 1 == ROUNDS)
+            break;
+        PASS(find_change(ctx, w));
+        apply_change(w);
+        move_samples(w);
     }
     mark_left_out(w);
     check_fit(ctx, w);
@@ -659,10 +650,10 @@ static SdmStatus report_fit(SdmContext *ctx, Work *w)
 
 /* ---- what follows from it ---- */
 
-/* The change of height by the correction at places `step` coarse pixels apart: cols x rows. */
+/* The change of height by the correction at places MOVE_STEP coarse pixels apart: cols x rows. */
 typedef struct HeightChange {
     float *more_m; /* owned */
-    int cols, rows, step;
+    int cols, rows;
 } HeightChange;
 
 static void fill_change(const SdmPrepared *p, const SdmAlongCorrection *along, const SdmLattice *lattice,
@@ -673,9 +664,9 @@ static void fill_change(const SdmPrepared *p, const SdmAlongCorrection *along, c
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (int j = 0; j < c->rows; j++)
         for (int i = 0; i < c->cols; i++) {
-            const int x = i * c->step < s->win.w ? i * c->step : s->win.w - 1,
-                      y = j * c->step < s->win.h ? j * c->step : s->win.h - 1;
-            const double u = (i * c->step + 0.5) * size - 0.5, v = (j * c->step + 0.5) * size - 0.5,
+            const int x = i * MOVE_STEP < s->win.w ? i * MOVE_STEP : s->win.w - 1,
+                      y = j * MOVE_STEP < s->win.h ? j * MOVE_STEP : s->win.h - 1;
+            const double u = (i * MOVE_STEP + 0.5) * size - 0.5, v = (j * MOVE_STEP + 0.5) * size - 0.5,
                          h = (double)s->h_m[(size_t)y * (size_t)s->win.w + (size_t)x];
             double left[2], right[2], lo[2], hi[2];
             sdm_lattice_left(lattice, u, v, left);
@@ -690,8 +681,9 @@ static void fill_change(const SdmPrepared *p, const SdmAlongCorrection *along, c
 
 static float change_at(const HeightChange *c, int x, int y)
 {
-    const int i = x / c->step, j = y / c->step;
-    const float fx = (float)(x % c->step) / (float)c->step, fy = (float)(y % c->step) / (float)c->step;
+    const int i = x / MOVE_STEP, j = y / MOVE_STEP;
+    const float fx = (float)(x % MOVE_STEP) / (float)MOVE_STEP,
+                fy = (float)(y % MOVE_STEP) / (float)MOVE_STEP;
     const float *const m = c->more_m + (size_t)j * (size_t)c->cols + (size_t)i, *const below = m + c->cols;
     const float top = m[0] + fx * (m[1] - m[0]), low = below[0] + fx * (below[1] - below[0]);
     return top + fy * (low - top);
@@ -703,11 +695,9 @@ static SdmStatus move_surface(SdmContext *ctx, const SdmLattice *lattice, SdmPre
                               const SdmAlongCorrection *along)
 {
     const SdmSurface *const s = &p->coarse;
-    SDM_OWNED float *changes_m = NULL;
-    HeightChange c = {.cols = s->win.w / MOVE_STEP + 2, .rows = s->win.h / MOVE_STEP + 2, .step = MOVE_STEP};
-    PASS(sdm_alloc_raw(ctx, &changes_m, (size_t)c.cols * (size_t)c.rows, sizeof *changes_m,
+    HeightChange c = {.cols = s->win.w / MOVE_STEP + 2, .rows = s->win.h / MOVE_STEP + 2};
+    PASS(sdm_alloc_raw(ctx, &c.more_m, (size_t)c.cols * (size_t)c.rows, sizeof *c.more_m,
                        "changes of height"));
-    c.more_m = changes_m;
     fill_change(p, along, lattice, sdm_threads(ctx), &c);
 #pragma omp parallel for schedule(static) num_threads(sdm_threads(ctx))
     for (int j = 0; j < s->win.h; j++)
@@ -717,6 +707,7 @@ static SdmStatus move_surface(SdmContext *ctx, const SdmLattice *lattice, SdmPre
             s->h_m[at] += more_m;
             p->terrain.h_m[at] += more_m;
         }
+    sdm_free(&c.more_m);
     return SDM_OK;
 }
 
@@ -726,10 +717,9 @@ static SdmStatus open_work(SdmContext *ctx, const SdmScene *scene, const SdmPyra
     PASS(sdm_coarse_match_again(ctx, scene, w->p, images, &surface));
     PASS(sdm_reference_samples_open(ctx, scene, w->p, &surface, w->files->dem, &w->s));
     w->pieces = (size_t)w->s.points_wide * (size_t)w->s.points_high;
-    PASS(SDM_ALLOC(ctx, "samples of the surface", SDM_ARRAY(w->moved_m, w->s.count + 1),
-                   SDM_ARRAY(w->scratch, SDM_REFERENCE_SHIFT_FLOATS(w->s.count))));
-    PASS(sdm_alloc(ctx, &w->number, w->pieces + 1, sizeof *w->number, "points of the reference"));
-    return sdm_alloc(ctx, &w->use, w->pieces + 1, 1, "points of the reference");
+    return SDM_ALLOC(ctx, "samples of the surface", SDM_ARRAY(w->moved_m, w->s.count + 1),
+                     SDM_ARRAY(w->scratch, SDM_REFERENCE_SHIFT_FLOATS(w->s.count)),
+                     SDM_ARRAY(w->number, w->pieces + 1), SDM_ARRAY(w->use, w->pieces + 1));
 }
 
 static void close_work(Work *w)

@@ -3,6 +3,7 @@
 #include "scene/reference_samples.h"
 #include "core/math.h"
 #include "geo/bicubic.h"
+#include "scene/window_input.h"
 
 #include <math.h>
 #include <string.h>
@@ -267,22 +268,14 @@ SdmStatus sdm_reference_samples_open(SdmContext *ctx, const SdmScene *scene, con
                                      const SdmSurface *surface, SdmHeightRaster *reference,
                                      SdmReferenceSamples *out)
 {
-    const SdmWindow *const win = &p->coarse.win;
+    SdmLatticeRequest q = sdm_coarse_request(scene, p, 16);
     double b[4] = SDM_NO_BOUNDS;
     *out = (SdmReferenceSamples){0};
     out->plane.cell_m = sdm_height_raster_cell_m(reference, p->frame.lon_deg, p->frame.lat_deg);
     if (!isfinite(out->plane.cell_m)) /* a CRS that does not reach here */
         out->plane.cell_m = coarse_pixel_m(p);
     PASS(choose_plane(ctx, p, &out->plane));
-    const SdmLatticeRequest q = {.scene = scene,
-                                 .frame = &p->frame,
-                                 .pointing = &p->pointing,
-                                 .grid = &out->plane.grid,
-                                 .u1 = p->frame.width + 16,
-                                 .v1 = p->frame.height + 16,
-                                 .step = sdm_frame_lattice_step(&p->frame, win->level),
-                                 .hmin_m = p->hmin_m,
-                                 .hmax_m = p->hmax_m};
+    q.grid = &out->plane.grid;
     PASS(sdm_lattice_build(ctx, &q, &out->lattice));
     const Layout l = lay_out(p, surface, &out->lattice, out->plane.cell_m);
     out->count = (size_t)l.wide * (size_t)l.high;
@@ -311,49 +304,44 @@ SdmStatus sdm_reference_samples_open(SdmContext *ctx, const SdmScene *scene, con
 
 /* ---- comparison and shift ---- */
 
-/* Positions on the plane that are compared side by side. */
+/* The reference at places of samples: its height, and what that changes by per column and row. */
 typedef struct Together {
     double col[TOGETHER], row[TOGETHER], value[TOGETHER], per_col[TOGETHER], per_row[TOGETHER];
 } Together;
 
-static void find_heights(const SdmReferencePlane *plane, Together *t, int n)
+/* At n samples, by number, moved by metres east and north. */
+static void find_heights(const SdmReferenceSamples *s, const double shift_m[2], const uint32_t *number, int n,
+                         Together *t)
 {
-    const SdmBicubicPlane of = {plane->height_m, (int)plane->grid.cols, (int)plane->grid.rows};
+    const SdmGrid *const g = &s->plane.grid;
+    const SdmBicubicPlane of = {s->plane.height_m, (int)g->cols, (int)g->rows};
+    const double shift[2] = {shift_m[0] / g->spacing, -shift_m[1] / g->spacing};
+    for (int i = 0; i < n; i++) {
+        t->col[i] = (double)s->sample[number[i]].place[0] + shift[0];
+        t->row[i] = (double)s->sample[number[i]].place[1] + shift[1];
+    }
     sdm_bicubic(&of, n, t->col, t->row, t->value, t->per_col, t->per_row);
-}
-
-/* A shift in metres east and north, in columns and rows of the plane. */
-static void shift_in_cells(const SdmGrid *g, const double shift_m[2], double out[2])
-{
-    out[0] = shift_m[0] / g->spacing;
-    out[1] = -shift_m[1] / g->spacing;
 }
 
 size_t sdm_reference_compare(const SdmReferenceSamples *s, const double shift_m[2], int threads)
 {
     const SdmGrid *const g = &s->plane.grid;
-    double shift[2];
     size_t known = 0;
-    shift_in_cells(g, shift_m, shift);
 #pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : known)
     for (size_t first = 0; first < s->count; first += TOGETHER) {
         const size_t end = s->count - first < TOGETHER ? s->count : first + TOGETHER;
-        SdmReferenceSample *of[TOGETHER];
+        uint32_t number[TOGETHER];
         Together t;
         int n = 0;
-        for (size_t i = first; i < end; i++) {
-            SdmReferenceSample *const a = &s->sample[i];
-            if (a->point < 0)
-                continue;
-            of[n] = a;
-            t.col[n] = (double)a->place[0] + shift[0];
-            t.row[n++] = (double)a->place[1] + shift[1];
-        }
-        find_heights(&s->plane, &t, n);
+        for (size_t i = first; i < end; i++)
+            if (s->sample[i].point >= 0)
+                number[n++] = (uint32_t)i;
+        find_heights(s, shift_m, number, n, &t);
         for (int i = 0; i < n; i++) {
-            of[i]->d_m = (float)((double)of[i]->h_m - t.value[i]);
-            of[i]->slope[0] = (float)(t.per_col[i] / g->spacing);
-            of[i]->slope[1] = (float)(-t.per_row[i] / g->spacing);
+            SdmReferenceSample *const a = &s->sample[number[i]];
+            a->d_m = (float)((double)a->h_m - t.value[i]);
+            a->slope[0] = (float)(t.per_col[i] / g->spacing);
+            a->slope[1] = (float)(-t.per_row[i] / g->spacing);
             known += isnan(t.value[i]) ? 0 : 1;
         }
     }
@@ -372,23 +360,17 @@ static void measure_samples(const void *surfaces, const double move_m[2], size_t
                             float *difference_m, float *const slope[2])
 {
     const ShiftSamples *const s = surfaces;
-    const SdmReferencePlane *const plane = &s->of->plane;
-    double shift[2];
-    shift_in_cells(&plane->grid, move_m, shift);
+    const double spacing = s->of->plane.grid.spacing;
     for (int k = 0; k < n; k += TOGETHER) {
         const int some = n - k < TOGETHER ? n - k : TOGETHER;
         const uint32_t *const number = s->number + first + k;
         Together t;
-        for (int i = 0; i < some; i++) {
-            t.col[i] = (double)s->of->sample[number[i]].place[0] + shift[0];
-            t.row[i] = (double)s->of->sample[number[i]].place[1] + shift[1];
-        }
-        find_heights(plane, &t, some);
+        find_heights(s->of, move_m, number, some, &t);
         for (int i = 0; i < some; i++) {
             difference_m[k + i] = (float)((double)s->of->sample[number[i]].h_m - t.value[i]);
             if (slope) {
-                slope[0][k + i] = (float)(t.per_col[i] / plane->grid.spacing);
-                slope[1][k + i] = (float)(-t.per_row[i] / plane->grid.spacing);
+                slope[0][k + i] = (float)(t.per_col[i] / spacing);
+                slope[1][k + i] = (float)(-t.per_row[i] / spacing);
             }
         }
     }
@@ -417,19 +399,6 @@ SdmStatus sdm_reference_shift(SdmContext *ctx, const SdmReferenceSamples *s, con
 
 enum { STABLE, EXCLUDE };
 
-static SdmHeightSource raster_of(const SdmOptions *o, int k)
-{
-    return k == STABLE ? (SdmHeightSource){.option = "--reference-mask", .path = o->reference_mask}
-                       : (SdmHeightSource){.option = "--exclude", .path = o->exclude};
-}
-
-static SdmOutlineSource outlines_of(const SdmOptions *o, int k)
-{
-    const SdmHeightSource file = raster_of(o, k);
-    return (SdmOutlineSource){
-        .option = file.option, .path = file.path, .layer = o->layer, .where = o->where, .may_miss = true};
-}
-
 void sdm_reference_mask_close(SdmReferenceMask *mask)
 {
     for (int k = 0; k < SDM_REFERENCE_MASKS; k++) {
@@ -442,11 +411,17 @@ SdmStatus sdm_reference_mask_open(SdmContext *ctx, const SdmOptions *options, Sd
 {
     *out = (SdmReferenceMask){.raster = {NULL}};
     for (int k = 0; k < SDM_REFERENCE_MASKS; k++) {
-        const SdmHeightSource raster = raster_of(options, k);
-        const SdmOutlineSource outlines = outlines_of(options, k);
-        if (raster.path && sdm_is_raster(raster.path))
+        const char *const option = k == STABLE ? "--reference-mask" : "--exclude",
+                          *const path = k == STABLE ? options->reference_mask : options->exclude;
+        const SdmHeightSource raster = {.option = option, .path = path};
+        const SdmOutlineSource outlines = {.option = option,
+                                           .path = path,
+                                           .layer = options->layer,
+                                           .where = options->where,
+                                           .may_miss = true};
+        if (path && sdm_is_raster(path))
             PASS(sdm_height_raster_open(ctx, &raster, &out->raster[k]));
-        else if (raster.path)
+        else if (path)
             PASS(sdm_outlines_open(ctx, &outlines, &out->outlines[k]));
     }
     if ((options->where || options->layer) && !out->outlines[STABLE].file && !out->outlines[EXCLUDE].file)

@@ -87,10 +87,7 @@ static double fit(Offsets *o)
                 const double term[3] = {1.0, o->left[i][0], o->left[i][1]};
                 if (round && fabs(o->offset[k][i] - at(o->affine[k], o->left[i])) > cut)
                     continue;
-                for (int j = 0; j < 9; j++)
-                    a[j] += term[j / 3] * term[j % 3];
-                for (int j = 0; j < 3; j++)
-                    b[j] += term[j] * o->offset[k][i];
+                sdm_add_equation(3, term, 1.0, o->offset[k][i], a, b);
             }
             if (!sdm_solve_cholesky(3, a, b))
                 return INFINITY;

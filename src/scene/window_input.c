@@ -196,24 +196,17 @@ static void fill_holes(const Flawed *q, int threads, int16_t *counts)
 
 /* ---- borders ---- */
 
-/* A column or row beside the image, and the image's own next to it, counted from the window's first. */
-typedef struct Border {
-    int64_t outside, inside;
-} Border;
-
 /* The outermost pixels of the image once more beyond its border: taps for what the warp samples between the
  * image's last two columns or rows.  Beyond the image there is still no data, as more taps are missing. */
 static void repeat_border(const int64_t size[2], SdmImageWindow at, int16_t *out)
 {
-    const Border column[2] = {{-1 - at.x, -at.x}, {size[0] - at.x, size[0] - 1 - at.x}};
-    const Border row[2] = {{-1 - at.y, -at.y}, {size[1] - at.y, size[1] - 1 - at.y}};
-    for (int k = 0; k < 2; k++) {
-        const int64_t to = column[k].outside, from = column[k].inside;
+    for (int k = 0; k < 2; k++) { /* columns, counted from the window's first */
+        const int64_t to = k ? size[0] - at.x : -1 - at.x, from = k ? to - 1 : to + 1;
         for (int64_t y = 0; y < at.h && to >= 0 && from >= 0 && to < at.w && from < at.w; y++)
             out[y * at.w + to] = out[y * at.w + from];
     }
-    for (int k = 0; k < 2; k++) {
-        const int64_t to = row[k].outside, from = row[k].inside;
+    for (int k = 0; k < 2; k++) { /* rows */
+        const int64_t to = k ? size[1] - at.y : -1 - at.y, from = k ? to - 1 : to + 1;
         if (to >= 0 && from >= 0 && to < at.h && from < at.h)
             memcpy(out + to * at.w, out + from * at.w, (size_t)at.w * sizeof *out);
     }
@@ -239,10 +232,9 @@ static SdmStatus mend(SdmContext *ctx, ViewReader *r, unsigned flaws, SdmImageWi
     const size_t wide = (size_t)(around.w * around.h);
     SDM_OWNED int16_t *pixels = NULL, *counts = NULL;
     SDM_OWNED uint8_t *flawed = NULL, *defect = NULL, *columns = NULL;
-    PASS(sdm_alloc_raw(ctx, &pixels, wide, sizeof *pixels, "image window"));
-    PASS(sdm_alloc_raw(ctx, &flawed, wide, 1, "flaws of an image"));
+    PASS(SDM_ALLOC_RAW(ctx, "image window", SDM_ARRAY(pixels, wide), SDM_ARRAY(flawed, wide),
+                       SDM_ARRAY(counts, (size_t)threads * (size_t)around.w)));
     PASS(SDM_ALLOC(ctx, "defects of an image", SDM_ARRAY(defect, n), SDM_ARRAY(columns, (size_t)at.w)));
-    PASS(sdm_alloc_raw(ctx, &counts, (size_t)threads * (size_t)around.w, sizeof *counts, "image window"));
     Flawed q = {.at = at,
                 .wide = around,
                 .size = {sdm_image_width(r->image), sdm_image_height(r->image)},
@@ -406,19 +398,14 @@ SdmStatus sdm_window_open(SdmContext *ctx, const SdmScene *scene, const SdmPrepa
     q.grid = grid;
     q.again = !grid;
     q.turn = true;
-    const SdmLattice lattice = out->lattice;
-    const SdmPyramid left = out->left, right = out->right;
-    *out = (SdmWindowInput){
-        .lattice = lattice,
-        .left = left,
-        .right = right,
-        .in = {.settings = &p->settings,
-               .lattice = &out->lattice,
-               .left = &out->left,
-               .right = &out->right,
-               .spent = {&out->left, &out->right},
-               .terrain = &p->terrain,
-               .terrain_pixel_m = (float)(p->frame.gsd_m * (double)(1 << p->coarse.win.level))}};
+    out->in =
+        (SdmMatchInput){.settings = &p->settings,
+                        .lattice = &out->lattice,
+                        .left = &out->left,
+                        .right = &out->right,
+                        .spent = {&out->left, &out->right},
+                        .terrain = &p->terrain,
+                        .terrain_pixel_m = (float)(p->frame.gsd_m * (double)(1 << p->coarse.win.level))};
     PASS(sdm_lattice_build(ctx, &q, &out->lattice));
     const SdmPyramidRequest images = {.scene = scene,
                                       .settings = &p->settings,

@@ -54,7 +54,6 @@ void sdm_view_pair_refuse(SdmViewPair *p, const char *sentence)
 static double slant_of(const SdmView *view, const SdmFrame *f)
 {
     enum { RISE_M = 100 };
-    const double metres_per_degree = 111320.0;
     const double ground[3] = {f->lon_deg, f->lat_deg, f->h0_m};
     double image[3], above[3];
     sdm_camera_project(view->camera, 1, ground, image);
@@ -62,7 +61,7 @@ static double slant_of(const SdmView *view, const SdmFrame *f)
     sdm_camera_locate(view->camera, 1, image, above);
     const double east = remainder(above[0] - ground[0], 360.0) * cos(f->lat_deg / 57.29577951308232),
                  north = above[1] - ground[1];
-    return hypot(east, north) * metres_per_degree / RISE_M;
+    return hypot(east, north) * SDM_METRES_PER_DEGREE / RISE_M;
 }
 
 /* Figures of a pair from its frame. */
@@ -127,14 +126,23 @@ static void judge(SdmViewPair *p)
                fmin(1.0, BEST_BASE_HEIGHT[1] / p->base_height) / aged;
 }
 
+static void exchange(SdmViewPair *p)
+{
+    const int left = p->left;
+    const double slant = p->slant[0];
+    p->left = p->right;
+    p->right = left;
+    p->slant[0] = p->slant[1];
+    p->slant[1] = slant;
+}
+
 static SdmStatus look_at(SdmViews *v, SdmViewPair *p, int left, int right)
 {
     *p = (SdmViewPair){.left = left, .right = right, .days = NAN, .look.share = NAN};
     PASS(sdm_check_stop(v->ctx));
     PASS(open_pair(v, p, false));
     if (!*p->why && p->slant[1] < p->slant[0] - STEEPER) { /* it sees more of the ground */
-        p->left = right;
-        p->right = left;
+        exchange(p);
         PASS(open_pair(v, p, false));
     }
     judge(p);
@@ -358,16 +366,6 @@ static SdmStatus leave_out_views(SdmViews *v)
         if (!joined[v->pair[k].left])
             v->pair[k].merit = 0.0;
     return SDM_OK;
-}
-
-static void exchange(SdmViewPair *p)
-{
-    const int left = p->left;
-    const double slant = p->slant[0];
-    p->left = p->right;
-    p->right = left;
-    p->slant[0] = p->slant[1];
-    p->slant[1] = slant;
 }
 
 static SdmViewPair *take(SdmViews *v, SdmViewPair *p)
