@@ -309,35 +309,22 @@ static bool copy_points(SdmContext *ctx, const LasZip *z, void *reader, void *wr
     return good;
 }
 
-/* Is all well?  Else keep the reason of the last failure, of the writer or else of the reader, which closing
- * forgets. */
-static bool check(const LasZip *z, void *writer, void *reader, bool good, char why[256])
-{
-    char *text = NULL;
-    if (good || *why)
-        return good;
-    if (z->get_error(writer, &text) || !text || !*text)
-        (void)z->get_error(reader, &text);
-    snprintf(why, 256, "LASzip: %s", text && *text ? text : "no reason is told");
-    return false;
-}
-
 /* A .las -> a .laz of as many points. */
 static SdmStatus compress(SdmContext *ctx, const char *las, const char *laz, int64_t count)
 {
     LasZip z;
     void *reader = NULL, *writer = NULL, *header = NULL;
+    char *text = NULL, why[256];
     int32_t compressed;
-    char why[256] = "";
     if (!open_laszip(&z) || z.create(&reader) || z.create(&writer))
         return sdm_fail(ctx, SDM_ERR_MEMORY, "%s: LASzip cannot be started", laz);
-    bool good = check(&z, writer, reader,
-                      !z.open_reader(reader, las, &compressed) && !z.get_header_pointer(reader, &header) &&
-                          !z.set_header(writer, header) && !z.preserve_generating_software(writer, 1) &&
-                          !z.request_native_extension(writer, 1) && !z.open_writer(writer, laz, 1) &&
-                          copy_points(ctx, &z, reader, writer, count),
-                      why);
-    good = check(&z, writer, reader, !z.close_writer(writer) && good, why);
+    const bool good = !z.open_reader(reader, las, &compressed) && !z.get_header_pointer(reader, &header) &&
+                      !z.set_header(writer, header) && !z.preserve_generating_software(writer, 1) &&
+                      !z.request_native_extension(writer, 1) && !z.open_writer(writer, laz, 1) &&
+                      copy_points(ctx, &z, reader, writer, count) && !z.close_writer(writer);
+    if (!good && (z.get_error(writer, &text) || !text || !*text)) /* closing forgets the reason */
+        (void)z.get_error(reader, &text);
+    snprintf(why, sizeof why, "LASzip: %s", text && *text ? text : "no reason is told");
     (void)z.close_reader(reader);
     (void)z.destroy(reader);
     (void)z.destroy(writer);

@@ -116,12 +116,11 @@ static void add_properties(const SdmProduct *product, cJSON *to)
     const SdmProductRequest *const request = &product->request;
     const char *const time = CSLFetchNameValue(product->metadata, "ACQUISITION_TIME_UTC"),
                       *const kind = CSLFetchNameValue(product->metadata, "SCENE_KIND");
-    char now[24], text[256];
+    char now[24];
+    const char *const datum = request->datum_unknown ? "a datum that is not known"
+                                                     : sdm_vertical_datum(request->options->vertical)->phrase,
+                      *const source = kind ? kind : "a stack of DEMs";
     sdm_time_now(now);
-    snprintf(text, sizeof text, "Heights in metres above %s, from %s",
-             request->datum_unknown ? "a datum that is not known"
-                                    : sdm_vertical_datum(request->options->vertical)->phrase,
-             kind ? kind : "a stack of DEMs");
     cJSON *const p = cJSON_AddObjectToObject(to, "properties");
     if (request->first_utc && request->last_utc) {
         cJSON_AddNullToObject(p, "datetime");
@@ -130,7 +129,8 @@ static void add_properties(const SdmProduct *product, cJSON *to)
     } else {
         cJSON_AddStringToObject(p, "datetime", time ? time : now);
     }
-    SDM_JSON(p, SDM_FIELD("created", now), SDM_FIELD("description", text),
+    SDM_JSON(p, SDM_FIELD("created", now),
+             SDM_FIELD("description", CPLSPrintf("Heights in metres above %s, from %s", datum, source)),
              SDM_FIELD("gsd", sdm_grid_spacing_m(&product->grid)));
     if (kind && strncmp(kind, "ASTER", 5) == 0) {
         cJSON_AddStringToObject(p, "platform", "terra");
@@ -138,9 +138,9 @@ static void add_properties(const SdmProduct *product, cJSON *to)
     }
     add_projection(&product->grid, p);
     cJSON_AddStringToObject(cJSON_AddObjectToObject(p, "processing:software"), "stereodem", sdm_version());
-    snprintf(text, sizeof text, "stereo matching; %.200s holds parameters and inputs",
-             sdm_path_base(product->files->path[SDM_FILE_JSON]));
-    cJSON_AddStringToObject(p, "processing:lineage", text);
+    cJSON_AddStringToObject(p, "processing:lineage",
+                            CPLSPrintf("stereo matching; %.200s holds parameters and inputs",
+                                       sdm_path_base(product->files->path[SDM_FILE_JSON])));
 }
 
 /* ---- assets ---- */
@@ -212,12 +212,10 @@ void sdm_stac_item(const SdmProduct *p, SdmText *out)
                                             EXTENSION "raster/v2.0.0/schema.json",
                                             EXTENSION "processing/v1.2.0/schema.json"};
     const char *const dem = sdm_path_base(p->files->path[SDM_FILE_DEM]);
-    char id[SDM_PATH_SIZE];
     cJSON *const root = cJSON_CreateObject();
-    snprintf(id, sizeof id, "%.*s", (int)sdm_path_stem(dem), dem);
     SDM_JSON(root, SDM_FIELD("type", "Feature"), SDM_FIELD("stac_version", "1.1.0"));
     cJSON_AddItemToObject(root, "stac_extensions", cJSON_CreateStringArray(extension, 3));
-    cJSON_AddStringToObject(root, "id", id);
+    cJSON_AddStringToObject(root, "id", CPLSPrintf("%.*s", (int)sdm_path_stem(dem), dem));
     out->st = add_footprint(out->ctx, p, root);
     add_properties(p, root);
     cJSON_AddArrayToObject(root, "links");
@@ -240,16 +238,17 @@ void sdm_stac_collect(SdmStacCollection *c, const char *path)
                        *const of = cJSON_GetObjectItemCaseSensitive(item, "properties");
     const char *const told = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(of, "datetime")),
                       *const time = told ? told : "";
-    for (int k = 0; k < 4; k++) {
-        const double v = cJSON_GetNumberValue(cJSON_GetArrayItem(box, k));
-        c->box[k] = c->items == 0 ? v : k < 2 ? fmin(c->box[k], v) : fmax(c->box[k], v);
+    if (c->items == 0) {
+        sdm_bounds_clear(c->box);
+        c->links = cJSON_CreateArray();
     }
+    for (int k = 0; k < 4; k += 2)
+        sdm_bounds_add(c->box, cJSON_GetNumberValue(cJSON_GetArrayItem(box, k)),
+                       cJSON_GetNumberValue(cJSON_GetArrayItem(box, k + 1)));
     if (c->items == 0 || strcmp(time, c->first) < 0)
         snprintf(c->first, sizeof c->first, "%s", time);
     if (c->items == 0 || strcmp(time, c->last) > 0)
         snprintf(c->last, sizeof c->last, "%s", time);
-    if (!c->links)
-        c->links = cJSON_CreateArray();
     SDM_JSON(link, SDM_FIELD("rel", "item"), SDM_FIELD("href", CPLSPrintf("./%s", sdm_path_base(path))),
              SDM_FIELD("type", "application/geo+json"));
     cJSON_AddItemToArray(c->links, link);
