@@ -42,7 +42,7 @@ static void print_bytes(int64_t bytes, char *out, size_t size)
     int unit = 0;
     for (; bytes != 0 && bytes % 1024 == 0 && unit < 4; unit++)
         bytes /= 1024;
-    snprintf(out, size, "%" PRId64 "%.*s", bytes, unit > 0, "KMGT" + (unit > 0 ? unit - 1 : 0));
+    snprintf(out, size, "%" PRId64 "%.*s", bytes, unit > 0, &"KMGT"[unit > 0 ? unit - 1 : 0]);
 }
 
 /* "a|b|c" -> "a, b, c" */

@@ -48,12 +48,12 @@ static void check_cells(double west_deg, int raster_cols, double lon_deg, double
     static float height_m[COLS * ROWS];
     SdmOptions opt;
     SdmGrid grid;
-    SDM_CLOSED_BY(sdm_height_raster_close) SdmHeightRaster *raster = NULL;
-    SDM_CLOSED_BY(sdm_heights_on_grid_close) SdmHeightsOnGrid on = {0};
     double x = lon_deg, y = -17.0;
     sdm_options_default(&opt);
     opt.tr = tr;
     SDM_CLOSED_BY(sdm_close) SdmContext *ctx = context_of(&opt);
+    SDM_CLOSED_BY(sdm_height_raster_close) SdmHeightRaster *raster = NULL;
+    SDM_CLOSED_BY(sdm_heights_on_grid_close) SdmHeightsOnGrid on = {0};
     assert_int_equal(sdm_grid_choose(ctx, &opt, lon_deg, y, 0.5 * tr, &grid), SDM_OK);
     SDM_CLOSED_BY(sdm_projector_close) SdmProjector *projector = NULL;
     assert_int_equal(sdm_projector_open(ctx, grid.wkt, &projector), SDM_OK);

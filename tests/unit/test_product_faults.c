@@ -53,13 +53,13 @@ TEST(unwritten_cells)
     SdmDemResult result;
     SdmGrid g;
     SdmProduct *p;
-    SDM_CLOSED_BY(free_block) SdmBlock b = {0};
     const SdmSceneReport report = report_of();
     const double bounds[4] = {0, 0, 18000, 18000};
     sdm_options_default(&opt);
     opt.output = in_folder("u.tif");
     opt.memory_bytes = 64 << 20; /* rasters in files */
     SDM_CLOSED_BY(sdm_close) SdmContext *ctx = context_of(&opt);
+    SDM_CLOSED_BY(free_block) SdmBlock b = {0};
     assert_int_equal(sdm_grid_choose(ctx, &opt, 3, 10, 15, &g), SDM_OK);
     assert_int_equal(sdm_grid_cover(ctx, bounds, &g), SDM_OK);
     assert_int_equal(sdm_scene_product_open(ctx, &opt, &g, &report, &p), SDM_OK);
