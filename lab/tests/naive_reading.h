@@ -5,7 +5,7 @@
 
 #include "core/math.h"
 #include "simulate/simulate.h"
-#include "tests/case.h"
+#include "tests/folder.h"
 
 #include <gdal.h>
 #include <gdal_alg.h>
@@ -15,8 +15,6 @@
 enum { COLUMNS = 11, ROWS = 24 };
 #define BASE "AST_L1A_00301012001180005_sim"
 static const double PI = 3.14159265358979323846;
-
-static char folder[] = "/tmp/sdm_simulate_XXXXXX";
 
 static void out_path(char *path, size_t size, const char *dir, const char *file)
 {

@@ -480,16 +480,4 @@ TEST(test_allocations)
     fail_msg("every allocation fails");
 }
 
-FIXTURE(setup)
-{
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-FIXTURE(teardown)
-{
-    char command[300];
-    snprintf(command, sizeof command, "rm -r '%s'", folder);
-    return system(command);
-}
-
-RUN_TESTS(setup, teardown)
+RUN_TESTS(make_folder, remove_folder)
