@@ -232,59 +232,6 @@ static void heights(SdmSurface *s)
         }
 }
 
-TEST(warp_and_match_do_not_depend_on_the_window)
-{
-    enum { W = 200, H = 120, X0 = 37, Y0 = 23, CW = 130, CH = 80, RANGE = 2, WINDOW = 5 };
-    const int reach = WINDOW / 2 + 2 * RANGE + 2;
-    const SdmPass pass = {.window = WINDOW, .range = RANGE, .min_score = 0.2f, .max_mismatch = 0.7f};
-    Pair p;
-    make_lattice(0.6, &p.lat);
-    fill_image_at(&p.left, 150, 40, 400, 260, 1);
-    fill_image_at(&p.right, 850, 40, 460, 260, 2);
-    const SdmWindow whole = {.u0 = 0, .v0 = 48, .w = W, .h = H};
-    const SdmWindow cut = {.u0 = X0, .v0 = 48 + Y0, .w = CW, .h = CH};
-    SdmLevelTask a, b;
-    SdmSurface s, t;
-    task_of(&p, &whole, &a);
-    task_of(&p, &cut, &b);
-    assert_int_equal(sdm_surface_alloc(ctx, &whole, &s), SDM_OK);
-    assert_int_equal(sdm_surface_alloc(ctx, &cut, &t), SDM_OK);
-    heights(&s);
-    heights(&t);
-    assert_int_equal(sdm_level_warp(ctx, &a, s.h_m), SDM_OK);
-    assert_int_equal(sdm_level_warp(ctx, &b, t.h_m), SDM_OK);
-    for (int y = 0; y < CH; y++) {
-        const size_t i = (size_t)(y + Y0) * W + X0, j = (size_t)y * CW;
-        assert_memory_equal(a.left + i, b.left + j, CW * sizeof(int16_t));
-        assert_memory_equal(a.right + i, b.right + j, CW * sizeof(int16_t));
-    }
-    SdmSurface from, cut_from; /* the heights before the match */
-    assert_int_equal(sdm_surface_alloc(ctx, &whole, &from), SDM_OK);
-    assert_int_equal(sdm_surface_alloc(ctx, &cut, &cut_from), SDM_OK);
-    heights(&from);
-    heights(&cut_from);
-    assert_int_equal(sdm_level_match(ctx, &a, &pass, from.h_m, false, &s), SDM_OK);
-    assert_int_equal(sdm_level_match(ctx, &b, &pass, cut_from.h_m, false, &t), SDM_OK);
-    sdm_surface_free(&from);
-    sdm_surface_free(&cut_from);
-    int valid = 0;
-    for (int y = reach; y < CH - reach; y++)
-        for (int x = reach; x < CW - reach; x++) {
-            const int i = (y + Y0) * W + x + X0, j = y * CW + x;
-            assert_int_equal(s.flags[i], t.flags[j]);
-            assert_true(s.h_m[i] == t.h_m[j] && s.score[i] == t.score[j]);
-            valid += s.flags[i] & SDM_QA_VALID;
-        }
-    assert_true(valid > 100);
-    sdm_surface_free(&s);
-    sdm_surface_free(&t);
-    sdm_level_close(&a);
-    sdm_level_close(&b);
-    sdm_free(&p.left.data);
-    sdm_free(&p.right.data);
-    sdm_lattice_free(&p.lat);
-}
-
 /* A surface whose pixels are valid but for a few spots, and but for a rectangle without data in the left view,
  * as a match about the prior leaves them. */
 static void open_spots(SdmLevelTask *task, const SdmSurface *prior, uint64_t seed, SdmSurface *s)

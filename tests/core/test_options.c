@@ -245,30 +245,6 @@ TEST_WITH(test_check_together, setup, teardown)
     assert_int_equal(sdm_options_check(f->ctx, &f->opt), SDM_ERR_USAGE);
 }
 
-/* What is printed is read back as the same value, for every option of the table. */
-TEST_WITH(test_print_round_trip, setup, teardown)
-{
-    Fixture *const f = *state;
-    SdmOptions again;
-    char a[512], b[512];
-    assert_int_equal(
-        parse(f, "-o d.tif --tr 0.1 --t_srs EPSG:4326 --vertical egm96 --cost census --memory 3000000000 "
-                 "--hmin -0.3 --hmax 8848.86 --threads 7 --co A=1 --co B=2 --quiet --base-height 0.6"),
-        SDM_OK);
-    sdm_options_default(&again);
-    for (const SdmOptionSpec *spec = sdm_option_table; spec->name; spec++) {
-        sdm_option_print(spec, &f->opt, a, sizeof a);
-        if (spec->type == SDM_OPT_KEY_VALUES || !*a || strcmp(a, "false") == 0 || strcmp(a, "0") == 0)
-            continue;
-        assert_int_equal(sdm_option_set(f->ctx, spec, &again, a), SDM_OK);
-        sdm_option_print(spec, &again, b, sizeof b);
-        assert_string_equal(a, b);
-    }
-    assert_true(again.tr == 0.1 && again.hmin_m == -0.3 && again.hmax_m == 8848.86);
-    assert_true(again.memory_bytes == INT64_C(3000000000));
-    assert_true(again.quiet && again.vertical == SDM_EGM96);
-}
-
 /* Every option has a help text, a default in words, a metavar unless it is a switch, and sane limits. */
 TEST(test_table)
 {
@@ -288,19 +264,6 @@ TEST(test_table)
                 assert_string_not_equal(other->name, spec->name);
     }
     assert_in_range(count, 1, 64);
-}
-
-TEST(test_distance)
-{
-    assert_int_equal(sdm_edit_distance("", ""), 0);
-    assert_int_equal(sdm_edit_distance("", "abc"), 3);
-    assert_int_equal(sdm_edit_distance("abc", ""), 3);
-    assert_int_equal(sdm_edit_distance("kitten", "sitting"), 3);
-    assert_int_equal(sdm_edit_distance("flaw", "lawn"), 2);
-    char longer[200];
-    memset(longer, 'a', sizeof longer - 1);
-    longer[sizeof longer - 1] = '\0';
-    assert_int_equal(sdm_edit_distance(longer, "a"), 99);
 }
 
 TEST(test_secrets)

@@ -1,4 +1,4 @@
-/* The pyramid: levels by hand, and the laws that windows, strips and the number of threads change nothing. */
+/* The pyramid: levels by hand, and the laws that windows and strips change nothing. */
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel_cases.h"
 #include "two_contexts.h"
@@ -94,17 +94,6 @@ TEST(strips_do_not_matter)
         sdm_pyramid_free(&b);
     }
     sdm_pyramid_free(&a);
-}
-
-TEST(threads_do_not_matter)
-{
-    const int64_t bounds[4] = {0, 0, 150, 97};
-    SDM_CLOSED_BY(sdm_close) SdmContext *one = threaded_context(1), *seven = threaded_context(7);
-    SDM_CLOSED_BY(sdm_pyramid_free) SdmPyramid a = {0}, b = {0};
-    assert_int_equal(build(one, 2, bounds, 0, 4, &a), SDM_OK);
-    assert_int_equal(build(seven, 2, bounds, 0, 4, &b), SDM_OK);
-    for (int l = 0; l <= 4; l++)
-        compare_inside(&a.level[l], &b.level[l], 0);
 }
 
 TEST(failed_allocations_are_told)

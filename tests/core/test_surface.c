@@ -1,5 +1,4 @@
-/* Filters of the surface: answers by hand, and the law that a cut or another number of threads changes
- * nothing. */
+/* Filters of the surface: answers by hand.  That cuts and threads change nothing: test_level_loop.c. */
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel_cases.h"
 #include "two_contexts.h"
@@ -197,78 +196,6 @@ TEST(refine_keeps_planes)
         for (int i = 0; i < fine_win.w; i++)
             assert_true(fine.h_m[j * fine_win.w + i] ==
                         3.0f * (float)(fine_win.u0 + i) - 2.0f * (float)(fine_win.v0 + j));
-}
-
-/* ---- cuts and threads ---- */
-
-enum Filter { MEDIAN, REJECT, FILL, SMOOTH, FILTER_END };
-enum { HALF = 3 };
-
-/* Run one filter on s; where it only makes flags, heights stay. */
-static void run(SdmContext *c, enum Filter f, SdmSurface *s, const float *prior)
-{
-    const size_t n = (size_t)s->win.w * (size_t)s->win.h;
-    const SdmKernels *const k = sdm_kernels_at("auto");
-    FREED uint16_t *const flags = calloc(n, sizeof *flags);
-    assert_non_null(flags);
-    if (f == MEDIAN) {
-        assert_int_equal(sdm_surface_median(c, k, s), SDM_OK);
-    } else if (f == REJECT) {
-        assert_int_equal(sdm_surface_reject(c, k, s, prior, &(SdmRejection){HALF, 6.0f, 0.3f}, flags),
-                         SDM_OK);
-        memcpy(s->flags, flags, n * sizeof *flags);
-    } else if (f == FILL) {
-        assert_int_equal(sdm_surface_fill(c, k, s, prior, &(SdmFill){HALF, 12, true}, NULL, NULL), SDM_OK);
-    } else {
-        assert_int_equal(sdm_surface_smooth(c, k, s), SDM_OK);
-    }
-}
-
-/* Window (x0, y0, w, h) of a random surface of 50 x 41 with holes. */
-static SdmSurface random_surface(int x0, int y0, int w, int h, float **prior)
-{
-    SdmSurface s = surface_of(w, h, NULL, SDM_QA_LOW_SCORE);
-    uint64_t seed = 99;
-    *prior = malloc(sizeof(float) * (size_t)(w * h));
-    assert_non_null(*prior);
-    for (int y = 0; y < 41; y++)
-        for (int x = 0; x < 50; x++) {
-            const float before = (float)(next_random(&seed) % 10000) / 7.0f;
-            const float change = (float)(next_random(&seed) % 2000) / 64.0f;
-            const bool valid = next_random(&seed) % 5 < 3;
-            if (x < x0 || y < y0 || x >= x0 + w || y >= y0 + h)
-                continue;
-            const size_t i = (size_t)(y - y0) * (size_t)w + (size_t)(x - x0);
-            (*prior)[i] = before;
-            s.h_m[i] = before + change;
-            s.flags[i] = valid ? SDM_QA_VALID : SDM_QA_LOW_SCORE;
-        }
-    return s;
-}
-
-TEST(cuts_and_threads_do_not_matter)
-{
-    enum { X0 = 9, Y0 = 6, W = 30, H = 25 };
-    static const int reach[FILTER_END] = {1, HALF, HALF, 1};
-    for (int f = 0; f < FILTER_END; f++) {
-        FREED float *prior = NULL, *cut_prior = NULL;
-        SDM_CLOSED_BY(sdm_surface_free)
-        SdmSurface whole = random_surface(0, 0, 50, 41, &prior),
-                   again = random_surface(0, 0, 50, 41, &cut_prior);
-        run(ctx, (enum Filter)f, &whole, prior);
-        run(ctx3, (enum Filter)f, &again, prior);
-        assert_memory_equal(whole.h_m, again.h_m, 50 * 41 * sizeof(float));
-        assert_memory_equal(whole.flags, again.flags, 50 * 41 * sizeof(uint16_t));
-        free(cut_prior);
-        SDM_CLOSED_BY(sdm_surface_free) SdmSurface cut = random_surface(X0, Y0, W, H, &cut_prior);
-        run(ctx3, (enum Filter)f, &cut, cut_prior);
-        const size_t n = (size_t)(W - 2 * reach[f]);
-        for (int y = reach[f]; y < H - reach[f]; y++) {
-            const size_t i = (size_t)(y + Y0) * 50 + (size_t)(X0 + reach[f]), j = (size_t)(y * W + reach[f]);
-            assert_memory_equal(whole.h_m + i, cut.h_m + j, n * sizeof(float));
-            assert_memory_equal(whole.flags + i, cut.flags + j, n * sizeof(uint16_t));
-        }
-    }
 }
 
 /* ---- how steep a filled height may be ---- */

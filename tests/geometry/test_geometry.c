@@ -278,7 +278,9 @@ TEST(faults_are_seen)
                                       "locate 0 0 0 -> nowhere",
                                       "locate 0 0 0 -> 3.001 45.153477183",
                                       "scene moon x",
-                                      "scene parallel EPSG:32631 0.6 1 2"};
+                                      "scene parallel EPSG:32631 0.6 1 2",
+                                      "scene parallel EPSG:4326 0.6 1 2 0 3 0 -2",
+                                      "scene parallel EPSG:32631 0.6 1 0 0 2 0 -3"}; /* singular */
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         char line[128];
         Cases c = {.ctx = default_context(), .file = "(expected)", .tolerance_m = 0.01, .tolerance_px = 0.01};

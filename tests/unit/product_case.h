@@ -2,14 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "matching/gridding.h"
 #include "product/scene_report.h"
 #include "tests/folder.h"
 
 #include <gdal.h>
 
 enum { COLS = 1300, ROWS = 1100, BLOCK = 417 };
-
-/* ---- the pattern ---- */
 
 static inline bool hole(int64_t c, int64_t r)
 {
@@ -25,12 +24,7 @@ static inline float height(int64_t c, int64_t r)
 static inline SdmStatus make_block(SdmContext *ctx, int64_t col0, int64_t row0, int64_t w, int64_t h,
                                    float dn, SdmBlock *b)
 {
-    float **const f[] = {&b->height_m, &b->score, &b->ray_error_m, &b->spread_m, &b->ortho};
-    *b = (SdmBlock){.col0 = col0, .row0 = row0, .w = w, .h = h};
-    for (int i = 0; i < 5; i++)
-        PASS(sdm_alloc(ctx, f[i], (size_t)(w * h), sizeof(float), "test"));
-    PASS(sdm_alloc(ctx, &b->count, (size_t)(w * h), sizeof(uint16_t), "test"));
-    PASS(sdm_alloc(ctx, &b->mask, (size_t)(w * h), sizeof(uint16_t), "test"));
+    PASS(sdm_block_alloc(ctx, col0, row0, w, h, b));
     for (int64_t i = 0; i < w * h; i++) {
         const int64_t c = col0 + i % w, r = row0 + i / w;
         const bool none = hole(c, r);
@@ -45,23 +39,13 @@ static inline SdmStatus make_block(SdmContext *ctx, int64_t col0, int64_t row0, 
     return SDM_OK;
 }
 
-static inline void free_block(SdmBlock *b)
-{
-    float **const f[] = {&b->height_m, &b->score, &b->ray_error_m, &b->spread_m, &b->ortho};
-    for (int i = 0; i < 5; i++)
-        sdm_free(f[i]);
-    sdm_free(&b->count);
-    sdm_free(&b->mask);
-}
-
 typedef struct Case {
-    const char *name, *t_srs;
+    const char *name;
     int vertical, threads;
     int64_t cols, rows; /* 0: COLS, ROWS */
     bool backwards, overwrite;
     float dn;
     int64_t block;
-    int64_t memory_bytes; /* budget, 0: the usual one, in which small rasters lie in memory */
 } Case;
 
 static const SdmPrepared plain_scene = {.frame = {.lon_deg = -3.0,
@@ -85,14 +69,13 @@ static inline SdmStatus produce(SdmContext *ctx, const Case *k, const SdmSceneRe
     SDM_CLOSED_BY(sdm_dem_result_free) SdmDemResult result = {.known = false};
     SdmGrid g;
     SDM_CLOSED_BY(sdm_product_close) SdmProduct *p = NULL;
-    SDM_CLOSED_BY(free_block) SdmBlock b = {0};
+    SDM_CLOSED_BY(sdm_block_free) SdmBlock b = {0};
     const int64_t cols = k->cols ? k->cols : COLS, rows = k->rows ? k->rows : ROWS,
                   size = k->block ? k->block : BLOCK;
     const int64_t across = (cols + size - 1) / size, n = across * ((rows + size - 1) / size);
     PASS(sdm_grid_choose(ctx, sdm_options(ctx), -3.0, 16.8, 15.0, &g));
-    const double x0 = g.geographic ? -3.0 : 500000.0, y1 = g.geographic ? 17.0 : 1860000.0;
-    const double bounds[4] = {x0, y1 - ((double)rows - 0.5) * g.spacing,
-                              x0 + ((double)cols - 0.5) * g.spacing, y1};
+    const double bounds[4] = {500000.0, 1860000.0 - ((double)rows - 0.5) * g.spacing,
+                              500000.0 + ((double)cols - 0.5) * g.spacing, 1860000.0};
     PASS(sdm_grid_cover(ctx, bounds, &g));
     g.cols = cols;
     g.rows = rows;
@@ -102,34 +85,27 @@ static inline SdmStatus produce(SdmContext *ctx, const Case *k, const SdmSceneRe
         PASS(make_block(ctx, c, r, c + size < cols ? size : cols - c, r + size < rows ? size : rows - r,
                         k->dn > 0.0F ? k->dn : 250.0F, &b));
         PASS(sdm_product_write(ctx, p, &b));
-        free_block(&b);
+        sdm_block_free(&b);
     }
     return sdm_scene_product_finish(ctx, p, report, NULL, &result);
-}
-
-static inline SdmStatus run_with(const Case *k, const SdmSceneReport *report, char *why)
-{
-    SdmOptions opt;
-    sdm_options_default(&opt);
-    opt.output = in_folder(k->name);
-    opt.t_srs = k->t_srs;
-    opt.vertical = k->vertical;
-    opt.threads = k->threads ? k->threads : 2;
-    opt.overwrite = k->overwrite;
-    opt.memory_bytes = k->memory_bytes ? k->memory_bytes : opt.memory_bytes;
-    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = context_of(&opt);
-    const SdmStatus st = produce(ctx, k, report);
-    if (why)
-        snprintf(why, 1024, "%s", sdm_error(ctx));
-    else if (st)
-        print_error("%s\n", sdm_error(ctx));
-    return st;
 }
 
 static inline SdmStatus run_case(const Case *k, char *why)
 {
     const SdmSceneReport report = report_of();
-    return run_with(k, &report, why);
+    SdmOptions opt;
+    sdm_options_default(&opt);
+    opt.output = in_folder(k->name);
+    opt.vertical = k->vertical;
+    opt.threads = k->threads ? k->threads : 2;
+    opt.overwrite = k->overwrite;
+    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = context_of(&opt);
+    const SdmStatus st = produce(ctx, k, &report);
+    if (why)
+        snprintf(why, 1024, "%s", sdm_error(ctx));
+    else if (st)
+        print_error("%s\n", sdm_error(ctx));
+    return st;
 }
 
 static inline GDALDatasetH reopen(const char *name)

@@ -264,32 +264,6 @@ TEST(useless_images)
     }
 }
 
-/* Cut anywhere: at the end (no directory), or with the directory in front (blocks missing). */
-TEST(cut_images)
-{
-    char whole[256];
-    names("a.tif", "cut.tif");
-    snprintf(whole, sizeof whole, "%s/whole.tif", scratch());
-    write_raster(path_a, PLAIN);
-    Raster r = PLAIN;
-    r.w = r.h = 1000;
-    for (int c = 0; c < 2; ++c) {
-        char **co = CSLSetNameValue(NULL, "COMPRESS", c ? "DEFLATE" : "NONE");
-        co = CSLSetNameValue(co, "TILED", "YES");
-        r.co = co;
-        write_raster(whole, r);
-        struct stat at;
-        stat(whole, &at);
-        for (int percent = 10; percent < 100; percent += 29) {
-            copy_file(whole, path_b, (size_t)at.st_size * (size_t)percent / 100);
-            refuse(NULL, path_a, path_b, SDM_ERR_INPUT, "cut.tif", "cut short");
-        }
-        copy_file(whole, path_b, (size_t)at.st_size - 20);
-        refuse(NULL, path_a, path_b, SDM_ERR_INPUT, "cut.tif", "cut short");
-        CSLDestroy(co);
-    }
-}
-
 /* Whatever allocation fails: a status, a sentence, nothing leaked (the sanitizer's leak check watches). */
 TEST(allocation_fails)
 {

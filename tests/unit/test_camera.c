@@ -1,13 +1,9 @@
-/* ASTER camera: a made orbit, the real scene of Mt Rainier, damaged tables. */
+/* ASTER camera: a made orbit, damaged tables.  A real scene: test_pointing_ties.c. */
 // SPDX-License-Identifier: Apache-2.0
 #include "reading.h"
-#include "rays.h"
 #include "input/camera_kinds.h"
-#include "input/aster_files.h"
 
-#define RAINIER DATA "aster_rainier/"
-
-/* ---- a made orbit: a circle of 7,076 km, inclined, and the camera worked out the plain way ---- */
+/* A made orbit: a circle of 7,076 km, inclined, and the camera worked out the plain way. */
 
 enum { NROW = 13, NCOL = 11 };
 typedef struct Made {
@@ -263,49 +259,6 @@ TEST_CTX(damaged_tables)
         if (!strstr(sdm_error(ctx), damage[i].word))
             fail_msg("'%s' lacks '%s'", sdm_error(ctx), damage[i].word);
     }
-}
-
-/* ---- the real scene ---- */
-
-TEST_CTX(rainier)
-{
-    NEED(RAINIER "ties_3N_3B.csv");
-    enum { MOST = 2000 };
-    static double height[MOST], gap[MOST];
-    SdmCamera *cam[2] = {NULL, NULL};
-    for (int k = 0; k < 2; ++k)
-        if (sdm_aster_open_tables(ctx, RAINIER "camera/AST_L1A_00307312017190728_DERIVED", k ? "3B" : "3N",
-                                  &cam[k]))
-            fail_msg("%s", sdm_error(ctx));
-    FILE *const f = fopen(RAINIER "ties_3N_3B.csv", "r");
-    char line[256];
-    int n = 0;
-    double angle = 0, absolute = 0;
-    assert_non_null(fgets(line, sizeof line, f));
-    while (n < MOST && fgets(line, sizeof line, f)) {
-        double x[4], pa[3], da[3], pb[3], db[3], got[3];
-        assert_int_equal(sscanf(line, "%lf %lf %lf %lf", &x[0], &x[1], &x[2], &x[3]), 4);
-        ray(cam[0], x[0], x[1], pa, da);
-        ray(cam[1], x[2], x[3], pb, db);
-        meet(pa, da, pb, db, got);
-        height[n] = got[0], gap[n] = got[1];
-        angle += got[2], absolute += fabs(got[1]);
-        ++n;
-    }
-    fclose(f);
-    assert_int_equal(n, 1145);
-    qsort(height, (size_t)n, sizeof *height, ascending);
-    qsort(gap, (size_t)n, sizeof *gap, ascending);
-    print_message("rainier: heights %.0f %.0f %.0f m, gap median %.2f m, mean |gap| %.2f m, convergence %.2f "
-                  "deg\n",
-                  height[n / 100], height[n / 2], height[n - 1 - n / 100], gap[n / 2], absolute / n,
-                  angle / n);
-    assert_true(fabs(height[n / 100] - 8) < 15 && fabs(height[n - 1 - n / 100] - 2560) < 25);
-    assert_true(fabs(height[n / 2] - 560) < 15);
-    assert_true(fabs(gap[n / 2] + 24) < 2 && fabs(absolute / n - 26) < 2);
-    assert_true(fabs(angle / n - 31.0) < 0.1);
-    sdm_camera_close(&cam[0]);
-    sdm_camera_close(&cam[1]);
 }
 
 RUN_TESTS(NULL, NULL)

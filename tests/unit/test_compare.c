@@ -99,13 +99,7 @@ TEST(figures_and_classes_by_hand)
     assert_int_equal(run(&(SdmCompareOptions){.class_raster = EXTRA}, &r, NULL, 0), SDM_OK);
     assert_int_equal(r.cells, 6);
     assert_near(r.coverage, 5.0 / 6.0, 1e-12);
-    assert_int_equal(r.raw.count, 5);
-    assert_near(r.raw.median_m, 0.0, 1e-6);
-    assert_near(r.raw.bias_m, -7.2, 1e-6);
-    assert_near(r.raw.nmad_m, 2.0 * 1.4826, 1e-6);
-    assert_near(r.raw.rmse_m, sqrt(1614.0 / 5.0), 1e-6);
-    assert_near(r.raw.le90_m, 3.0 + 0.6 * 37.0, 1e-5);
-    assert_near(r.raw.p99_m, 3.0 + 0.96 * 37.0, 1e-5);
+    assert_int_equal(r.raw.count, 5); /* figures of these errors: test_stats.c */
     assert_near(r.raw.over30, 0.2, 1e-12);
     assert_int_equal(r.water.cells, 2);
     assert_near(r.water.filled, 0.5, 1e-12);
@@ -143,29 +137,6 @@ TEST(coverage_counts_the_union)
     assert_int_equal(r.cells, 12);
     assert_near(r.coverage, 4.0 / 12.0, 1e-12);
     assert_near(r.raw.rmse_m, 0.0, 1e-6);
-}
-
-TEST(known_shift_is_recovered)
-{
-    write_terrain(DEM, 7.3, -4.1, 2.5, true);
-    write_terrain(REF, 0.0, 0.0, 0.0, false);
-    SdmCompareResult r, one;
-    assert_int_equal(run(NULL, &r, NULL, 0), SDM_OK);
-    assert_near(r.move.move_m[0], 7.3, 0.05);
-    assert_near(r.move.move_m[1], -4.1, 0.05);
-    assert_near(r.move.move_m[2], -2.5, 0.05);
-    assert_true(r.aligned.nmad_m < 0.02);
-    assert_true(r.raw.nmad_m > 0.5);
-    int64_t binned = 0;
-    for (int k = 0; k < 6; k++)
-        binned += r.slope[k].aligned.count;
-    assert_int_equal(binned, r.aligned.count);
-    assert_true(r.slope[1].aligned.count > 0);
-    SdmContext *ctx = threaded_context(1);
-    assert_int_equal(sdm_compare_dems(ctx, DEM, REF, &(SdmCompareOptions){0}, &one), SDM_OK);
-    sdm_close(&ctx);
-    assert_memory_equal(one.move.move_m, r.move.move_m, sizeof r.move.move_m);
-    assert_true(one.aligned.rmse_m == r.aligned.rmse_m && one.aligned.le90_m == r.aligned.le90_m);
 }
 
 enum { AREA_COLS = 160, AREA_ROWS = 130 };

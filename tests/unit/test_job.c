@@ -224,24 +224,6 @@ TEST_CTX(big_values_are_refused)
     }
 }
 
-/* Each byte that is changed, and each cut, is found. */
-TEST_CTX(damage_is_found)
-{
-    SdmBlock b = {0};
-    write_unit(ctx);
-    size_t n;
-    FREED unsigned char *const bytes = read_all("u", &n);
-    for (size_t at = 0; at < n; at++) {
-        bytes[at] ^= 0x10;
-        put_bytes("u", bytes, n);
-        bytes[at] ^= 0x10;
-        assert_int_equal(sdm_unit_read(ctx, name_of("u", 77, SDM_UNIT_BLOCK), &b, NULL), SDM_ERR_INPUT);
-        assert_int_equal(sdm_unit_check(ctx, name_of("u", 77, SDM_UNIT_BLOCK)), SDM_ERR_INPUT);
-        put_bytes("u", bytes, at);
-        assert_int_equal(sdm_unit_read(ctx, name_of("u", 77, SDM_UNIT_BLOCK), &b, NULL), SDM_ERR_INPUT);
-    }
-}
-
 /* What a prepared scene holds comes back; what is not stored is NULL. */
 TEST_CTX(a_prepared_scene_comes_back)
 {

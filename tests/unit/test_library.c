@@ -193,26 +193,64 @@ TEST(stack_of_arrays)
     sdm_context_close(&ctx);
 }
 
+static int count_heights(SdmContext *ctx, SdmDem *dem, float *middle)
+{
+    const int64_t cols = sdm_dem_cols(dem), n = cols * sdm_dem_rows(dem);
+    FREED float *const height = malloc((size_t)n * sizeof *height);
+    int count = 0;
+    refused(ctx, sdm_dem_read(ctx, dem, SDM_LAYER_HEIGHT, height, 3), "expected a layer of the DEM");
+    assert_int_equal(sdm_dem_read(ctx, dem, SDM_LAYER_HEIGHT, height, 0), SDM_OK);
+    for (int64_t i = 0; i < n; i++)
+        count += !isnan(height[i]);
+    *middle = height[n / cols / 2 * cols + cols / 2];
+    return count;
+}
+
+/* A mask leaves a quarter of the left image out. */
 TEST(dem_of_arrays)
 {
+    static uint8_t mask[N * N];
     SdmDem *dem = NULL;
     double place[6];
+    float middle = 0.0F;
     SDM_CLOSED_BY(sdm_context_close) SdmContext *ctx = open_for("run");
     if (make_dem(ctx, NULL, &dem) != SDM_OK)
         fail_msg("%s", sdm_error(ctx));
     sdm_dem_geotransform(dem, place);
     assert_true(place[1] == 2.0 && place[5] == -2.0 && strstr(sdm_dem_crs(dem), "WGS"));
-    const size_t n = (size_t)(sdm_dem_cols(dem) * sdm_dem_rows(dem));
-    float *const height = malloc(n * sizeof *height);
-    refused(ctx, sdm_dem_read(ctx, dem, SDM_LAYER_HEIGHT, height, 3), "expected a layer of the DEM");
-    assert_int_equal(sdm_dem_read(ctx, dem, SDM_LAYER_HEIGHT, height, 0), SDM_OK);
-    const float middle = height[sdm_dem_rows(dem) / 2 * sdm_dem_cols(dem) + sdm_dem_cols(dem) / 2];
+    const int all = count_heights(ctx, dem, &middle);
     assert_true(middle > 90.0F && middle < 110.0F);
-    free(height);
+    sdm_dem_close(&dem);
+    for (int i = 0; i < N * N; i++)
+        mask[i] = i % N >= N / 2 || i / N >= N / 2;
+    assert_int_equal(sdm_set_image_mask(ctx, SDM_LEFT, mask, 0), SDM_OK);
+    assert_int_equal(sdm_make_dem(ctx, NULL, NULL, &dem), SDM_OK);
+    const int some = count_heights(ctx, dem, &middle);
+    assert_true(some < all * 4 / 5 && some > all * 7 / 10);
     sdm_dem_close(&dem);
     sdm_context_close(&ctx);
     ctx = open_for("run");
     assert_int_equal(make_dem(ctx, ctx, &dem), SDM_ERR_STOPPED);
+    assert_null(dem);
+}
+
+TEST(faults_of_views_are_named)
+{
+    static uint16_t samples[N * N];
+    SdmRpc rpc;
+    SdmDem *dem = NULL;
+    SDM_CLOSED_BY(sdm_context_close) SdmContext *ctx = open_for("run");
+    make_view(0, samples, &rpc);
+    for (int k = 0; k < 2; k++)
+        assert_int_equal(sdm_set_image(ctx, (SdmSide)k, SDM_SAMPLE_UINT16, samples, N, N, 0), SDM_OK);
+    assert_int_equal(sdm_set_rpc(ctx, SDM_LEFT, &rpc), SDM_OK);
+    refused(ctx, sdm_make_dem(ctx, NULL, NULL, &dem), "right image: has no camera");
+    assert_int_equal(sdm_set_rpc(ctx, SDM_RIGHT, &rpc), SDM_OK);
+    assert_int_equal(sdm_set(ctx, "mask-left", "mask.tif"), SDM_OK);
+    assert_int_equal(sdm_make_dem(ctx, NULL, NULL, &dem), SDM_ERR_USAGE);
+    assert_int_equal(sdm_set(ctx, "mask-left", NULL), SDM_OK);
+    assert_int_equal(sdm_set_image(ctx, SDM_LEFT, SDM_SAMPLE_UINT16, samples, 20, N, 0), SDM_OK);
+    assert_refused(ctx, sdm_make_dem(ctx, NULL, NULL, &dem), SDM_ERR_INPUT, "expected at least 64 x 64");
     assert_null(dem);
 }
 

@@ -1,13 +1,8 @@
-/* Refusals, full disks, kills and failing allocations while the products are written. */
+/* Refusals, failing allocations and two runs on one output while the products are written.  Full disks and kills:
+ * faults/fault_disk.py, fault_stop.py. */
 // SPDX-License-Identifier: Apache-2.0
 #include "product/output_files.h"
 #include "product_case.h"
-
-#include <signal.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-
-/* ---- refusals and accidents ---- */
 
 static SdmStatus check(const char *output, bool overwrite, const char *co, const char *input, char *why)
 {
@@ -59,7 +54,7 @@ TEST(unwritten_cells)
     opt.output = in_folder("u.tif");
     opt.memory_bytes = 64 << 20; /* rasters in files */
     SDM_CLOSED_BY(sdm_close) SdmContext *ctx = context_of(&opt);
-    SDM_CLOSED_BY(free_block) SdmBlock b = {0};
+    SDM_CLOSED_BY(sdm_block_free) SdmBlock b = {0};
     assert_int_equal(sdm_grid_choose(ctx, &opt, 3, 10, 15, &g), SDM_OK);
     assert_int_equal(sdm_grid_cover(ctx, bounds, &g), SDM_OK);
     assert_int_equal(sdm_scene_product_open(ctx, &opt, &g, &report, &p), SDM_OK);
@@ -72,65 +67,6 @@ TEST(unwritten_cells)
     assert_true(count_files("u.tif.part-") > 0);
     sdm_product_close(&p);
     assert_int_equal(count_files("u"), 0);
-}
-
-/* Run in a child whose files may not grow beyond limit bytes (0: any); its exit status.  Only children run
- * before these tests end: OpenMP does not survive a fork. */
-static int run_in_child(const Case *k, rlim_t limit, SdmStatus want)
-{
-    int status = 0;
-    const pid_t pid = fork();
-    if (pid == 0) {
-        const struct rlimit r = {limit, limit};
-        char why[1024] = "";
-        signal(SIGXFSZ, SIG_IGN);
-        if (limit)
-            setrlimit(RLIMIT_FSIZE, &r);
-        const SdmStatus st = run_case(k, why);
-        if (st != want || (st && !strstr(why, "cannot be written")))
-            fprintf(stderr, "limit %lld: %d %s\n", (long long)limit, (int)st, why);
-        _exit(st == want && (!st || strstr(why, "cannot be written")) ? 0 : 1);
-    }
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    return status;
-}
-
-FIRST_TEST(full_disk)
-{
-    const Case k = {.name = "f.tif", .cols = 600, .rows = 700, .memory_bytes = 64 << 20};
-    const Case in_memory = {.name = "f.tif", .cols = 600, .rows = 700};
-    assert_int_equal(run_in_child(&k, 0, SDM_OK), 0);
-    assert_int_equal(count_files("f"), 10);
-    empty_folder();
-    for (rlim_t limit = 2000; limit < 200000; limit *= 3) { /* below the size of each compressed raster */
-        assert_int_equal(run_in_child(&in_memory, limit, SDM_ERR_IO), 0);
-        assert_int_equal(count_files("f"), 0);
-    }
-    /* the largest file aside is the QA's, 10 bytes a cell; every limit below that must be noticed */
-    for (rlim_t limit = 2000; limit < (rlim_t)(k.cols * k.rows * 10); limit = limit * 3 / 2) {
-        assert_int_equal(run_in_child(&k, limit, SDM_ERR_IO), 0);
-        assert_int_equal(count_files("f"), 0);
-    }
-}
-
-FIRST_TEST(killed_then_run_again)
-{
-    const Case k = {.name = "k.tif"};
-    for (int ms = 5; ms < 200; ms = ms * 2) {
-        const pid_t pid = fork();
-        if (pid == 0)
-            _exit(run_case(&k, NULL) == SDM_OK ? 0 : 1);
-        struct timespec wait = {0, ms * 1000000L};
-        nanosleep(&wait, NULL);
-        kill(pid, SIGKILL);
-        waitpid(pid, NULL, 0);
-        if (count_files("k.tif") > count_files("k.tif.part-"))
-            break; /* it was whole already */
-        assert_int_equal(count_files("k"), count_files("k.tif.part-"));
-    }
-    const Case again = {.name = "k.tif", .overwrite = true};
-    assert_int_equal(run_case(&again, NULL), SDM_OK);
-    assert_int_equal(count_parts("", ".part-"), 0);
 }
 
 TEST(every_allocation_fails_once)

@@ -7,7 +7,6 @@
 #include "core/math.h"
 #include "matching/belief_propagation.h"
 #include "rectified/disparity_steps.h"
-#include "rectified/pair.h"
 #include "tests/case.h"
 
 #define FOLDER SDM_SOURCE_DIR "/../shared/data/middlebury/tsukuba/"
@@ -20,43 +19,22 @@ enum { PUBLISHED_MISMATCHES = 15716, KNOWN = 87696, SEQUENTIAL = 50 };
  * iteration in tiles of 13 px, which the 48 KiB of its device hold. */
 enum { LABELS = 16, TRUNCATION = 2, WEIGHT = 32, TILE = 32, PAPER_TILE = 13, WINDOW = 5, MOST = 60 };
 
-/* Differences of row y (or the nearest) at label l, added to sums with that sign. */
-static void add_row(const SdmPairImage image[2], int y, int l, int most, int sign, int *sums)
+/* Costs: absolute differences of samples, 8 bit, at most MOST, their mean over WINDOW x WINDOW (beside the image its
+ * nearest pixel), rounded; MOST where x - label is left of the image.  out: height x width x LABELS. */
+static void make_costs(const SdmImagePair *views, uint8_t *out)
 {
-    const int at = sdm_clamp(y, 0, image[0].height - 1);
-    const int16_t *const left = image[0].data + at * image[0].stride, *const right = image[1].data +
-                                                                                     at * image[1].stride;
-    for (int x = 0; x < image[0].width; x++) {
-        const int apart = x < l                    ? most
-                          : left[x] < right[x - l] ? right[x - l] - left[x]
-                                                   : left[x] - right[x - l];
-        sums[x] += sign * (apart < most ? apart : most);
-    }
-}
-
-/* Costs: absolute differences of samples, 8 bit, at most `most`, their mean over window x window (beside the
- * image its nearest pixel), rounded; `most` where x - label is left of the image.  out: height x width x 16. */
-static void make_costs(const SdmPairImage image[2], int window, int most, uint8_t *out)
-{
-    const int w = image[0].width, h = image[0].height, half = window / 2, n = window * window;
-    FREED int *const columns = malloc((size_t)w * sizeof *columns);
-    assert_non_null(columns);
-    for (int l = 0; l < LABELS; l++) {
-        memset(columns, 0, (size_t)w * sizeof *columns);
-        for (int y = -half; y < half; y++)
-            add_row(image, y, l, most, 1, columns);
-        for (int y = 0; y < h; y++) {
-            add_row(image, y + half, l, most, 1, columns);
-            for (int x = 0; x < w; x++) {
-                int sum = 0;
-                for (int k = -half; k <= half; k++)
-                    sum += columns[sdm_clamp(x + k, 0, w - 1)];
-                const int mean = (2 * sum + n) / (2 * n);
-                out[((size_t)y * (size_t)w + (size_t)x) * LABELS + (size_t)l] =
-                    (uint8_t)(x < l ? most : mean);
-            }
-            add_row(image, y - half, l, most, -1, columns);
+    const int w = views->width, h = views->height, half = WINDOW / 2, n = WINDOW * WINDOW;
+    for (int i = 0; i < w * h * LABELS; i++) {
+        const int l = i % LABELS, x = i / LABELS % w, y = i / LABELS / w;
+        int sum = 0;
+        for (int k = 0; k < n && x >= l; k++) {
+            const int col = sdm_clamp(x + k % WINDOW - half, 0, w - 1),
+                      row = sdm_clamp(y + k / WINDOW - half, 0, h - 1);
+            const int apart =
+                col < l ? MOST : abs(views->samples[0][row * w + col] - views->samples[1][row * w + col - l]);
+            sum += apart < MOST ? apart : MOST;
         }
+        out[i] = (uint8_t)(x < l ? MOST : (2 * sum + n) / (2 * n));
     }
 }
 
@@ -85,13 +63,6 @@ FIXTURE(setup)
         return 1;
     for (size_t i = 0; i < n; i++)
         s->label[i] = (uint8_t)(s->truth.samples[0][i] / 16);
-    SdmPairImage image[2] = {{.width = s->views.width,
-                              .height = s->views.height,
-                              .stride = s->views.width,
-                              .data = s->views.samples[0],
-                              .eight_bit = true}};
-    image[1] = image[0];
-    image[1].data = s->views.samples[1];
     s->field = (SdmBpField){.width = s->views.width,
                             .height = s->views.height,
                             .labels = LABELS,
@@ -99,7 +70,7 @@ FIXTURE(setup)
                             .data = s->costs,
                             .weight = WEIGHT,
                             .truncation = TRUNCATION};
-    make_costs(image, WINDOW, MOST, s->costs);
+    make_costs(&s->views, s->costs);
     return 0;
 }
 
@@ -139,37 +110,13 @@ static Row match(int tile, int outer, int inner, int weight)
     return r;
 }
 
-static Row row_of(int tile, int outer, int inner)
-{
-    return match(tile, outer, inner, WEIGHT);
-}
-
-/* 3 x 3 of known differences by hand: left 10, right 10 but one pixel of 40, window 3, differences at
- * most 20. */
-TEST(costs_by_hand)
-{
-    const int16_t left[9] = {10, 10, 10, 10, 10, 10, 10, 10, 10},
-                  right[9] = {10, 10, 10, 10, 40, 10, 10, 10, 10};
-    uint8_t out[9 * LABELS];
-    const SdmPairImage as = {.width = 3, .height = 3, .stride = 3, .eight_bit = true, .data = left};
-    SdmPairImage image[2] = {as, as};
-    image[1].data = right;
-    make_costs(image, 3, 20, out);
-    for (int i = 0; i < 9; i++)
-        assert_int_equal(out[i * LABELS], 2); /* one difference of 20 in nine */
-    /* label 1 at the middle: the left column has none of its own (20 each), the right pixel x = 1 is seen
-     * from x = 2: (3 x 20 + 20) / 9 */
-    assert_int_equal(out[4 * LABELS + 1], 9);
-    assert_int_equal(out[3 * LABELS + 1], 20);
-}
-
 TEST(paper_configuration)
 {
     int known = 0;
     for (int i = 0; i < scene.views.width * scene.views.height; i++)
         known += scene.label[i] != 0;
     assert_int_equal(known, KNOWN);
-    const Row r = row_of(TILE, 1, 1);
+    const Row r = match(TILE, 1, 1, WEIGHT);
     print_message("1 + 1 iterations: %d mismatches, published %d\n", r.wrong, PUBLISHED_MISMATCHES);
     assert_true(r.wrong <= PUBLISHED_MISMATCHES);
 }
@@ -195,11 +142,11 @@ TEST(energy_after_five)
 {
     long long best = INT64_MAX;
     for (int n = 1; n <= SEQUENTIAL; n++) {
-        const Row r = row_of(0, 1, n);
+        const Row r = match(0, 1, n, WEIGHT);
         best = r.energy < best ? r.energy : best;
     }
-    const Row r = row_of(TILE, 5, 3), once = row_of(TILE, 5, 1), small = row_of(16, 5, 2),
-              whole = row_of(0, 1, 5);
+    const Row r = match(TILE, 5, 3, WEIGHT), once = match(TILE, 5, 1, WEIGHT),
+              small = match(16, 5, 2, WEIGHT), whole = match(0, 1, 5, WEIGHT);
     print_message(
         "best of %d sequential iterations: %lld, after 5: %lld; 5 outer iterations: %lld with 3 inner, %lld "
         "with 1; in tiles of 16 px %lld with 2\n",
