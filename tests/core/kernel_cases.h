@@ -82,6 +82,34 @@ static inline void guarded_end(const void *p /* T ** */)
 static const char *const level_names[] = {"c", "neon", "sse4.2", "avx2", "avx512bw", "avx512"};
 enum { N_LEVELS = sizeof level_names / sizeof *level_names };
 
+enum { MOST_OUTPUTS = 9 };
+typedef void run_kernel_fn(const SdmKernels *k, const void *in, void *const *out);
+
+/* Compare every copy of a kernel that runs here with the reference, bit for bit: run() writes `count` arrays of so many bytes,
+ * guarded and filled with ones before. */
+static inline void compare_copies(run_kernel_fn *run, const void *in, const size_t *bytes, int count,
+                                  const char *what, int turn)
+{
+    void *out[2][MOST_OUTPUTS];
+    for (int l = -1; l < N_LEVELS; l++) {
+        const SdmKernels *const k = l < 0 ? &sdm_kernels_reference : sdm_kernels_at(level_names[l]);
+        void **const mine = out[l >= 0];
+        for (int i = 0; k && i < count; i++)
+            mine[i] = memset(guarded_alloc(bytes[i]), 1, bytes[i]);
+        if (k)
+            run(k, in, mine);
+        for (int i = 0; k && i < count; i++) {
+            guarded_check(mine[i], bytes[i]);
+            if (l >= 0 && memcmp(out[0][i], mine[i], bytes[i]) != 0)
+                fail_msg("%s %s, turn %d: output %d of %zu bytes", level_names[l], what, turn, i, bytes[i]);
+            if (l >= 0)
+                guarded_free(mine[i]);
+        }
+    }
+    for (int i = 0; i < count; i++)
+        guarded_free(out[0][i]);
+}
+
 enum Fill { ZEROS, TOP, BOTTOM, OPPOSED, NOISE, HOLES, ALL_NODATA, FILL_END };
 
 static inline void fill_image(int16_t *p, size_t n, enum Fill fill, int side, uint64_t *seed)

@@ -5,67 +5,26 @@
 #include "kernel_cases.h"
 
 /* Rows of heights with holes, some rows missing or given twice. */
-enum { FILTER_ROWS = 15, FILTERS = 9 };
+enum { FILTER_ROWS = 15 };
 
 typedef struct FilterInput {
     int w, half;
-    float *h;
-    uint16_t *flags;
     const int16_t *change[FILTER_ROWS]; /* rows of changes, NULL = does not exist */
     const float *rows[3], *score[3];
     const uint16_t *valid[3];
 } FilterInput;
 
-typedef struct Filtered { /* what each filter writes, guarded */
-    void *out[FILTERS];
-} Filtered;
-static const size_t filter_size[FILTERS] = {
-    sizeof(float), sizeof(int16_t), 1, sizeof(int32_t),  sizeof(int32_t),
-    sizeof(float), sizeof(float),   1, 2 * sizeof(float)};
-
-static void filtered_open(Filtered *f, int w)
+static void run_filters(const SdmKernels *k, const void *input, void *const *out)
 {
-    for (int i = 0; i < FILTERS; i++) {
-        f->out[i] = guarded_alloc((size_t)w * filter_size[i]);
-        memset(f->out[i], 1, (size_t)w * filter_size[i]);
-    }
-}
-
-static void filter_all(const SdmKernels *k, const FilterInput *in, const Filtered *f)
-{
-    k->median_row(in->rows, in->valid, in->w, f->out[0]);
-    k->change_row(in->rows[1], in->rows[0], in->valid[1], in->w, 3.3f, f->out[1]);
-    k->agree_row(in->change, in->half, in->w, f->out[2]);
-    k->add_changes(in->rows[1], in->rows[2], in->valid[1], in->w, in->half & 1 ? 1 : -1, f->out[3],
-                   f->out[4]);
-    k->smooth_row(in->rows, in->w, f->out[5]);
-    k->ray_error_row(in->score, in->w, f->out[6], f->out[7]);
+    const FilterInput *const in = input;
+    k->median_row(in->rows, in->valid, in->w, out[0]);
+    k->change_row(in->rows[1], in->rows[0], in->valid[1], in->w, 3.3f, out[1]);
+    k->agree_row(in->change, in->half, in->w, out[2]);
+    k->add_changes(in->rows[1], in->rows[2], in->valid[1], in->w, in->half & 1 ? 1 : -1, out[3], out[4]);
+    k->smooth_row(in->rows, in->w, out[5]);
+    k->ray_error_row(in->score, in->w, out[6], out[7]);
     k->refine_row(in->rows[0], in->rows[1], in->half & 1 ? 0.25f : 0.75f, in->w,
-                  f->out[8]); /* a row ends where the next begins */
-    for (int i = 0; i < FILTERS; i++)
-        guarded_check(f->out[i], (size_t)in->w * filter_size[i]);
-}
-
-static void filters_compare(const FilterInput *in, int turn)
-{
-    Filtered want, have;
-    filtered_open(&want, in->w);
-    filter_all(&sdm_kernels_reference, in, &want);
-    for (int l = 0; l < N_LEVELS; l++) {
-        const SdmKernels *const k = sdm_kernels_at(level_names[l]);
-        if (!k)
-            continue;
-        filtered_open(&have, in->w);
-        filter_all(k, in, &have);
-        for (int i = 0; i < FILTERS; i++) {
-            if (memcmp(want.out[i], have.out[i], (size_t)in->w * filter_size[i]) != 0)
-                fail_msg("%s filter %d, width %d, half %d, turn %d", level_names[l], i, in->w, in->half,
-                         turn);
-            guarded_free(have.out[i]);
-        }
-    }
-    for (int i = 0; i < FILTERS; i++)
-        guarded_free(want.out[i]);
+                  out[8]); /* a row ends where the next begins */
 }
 
 TEST(filters_are_the_references)
@@ -93,21 +52,19 @@ TEST(filters_are_the_references)
         }
         FilterInput in = {.w = w,
                           .half = half,
-                          .h = h,
-                          .flags = flags,
                           .rows = {turn % 4 ? h : h + w, h + w, h + 2 * (ptrdiff_t)w},
                           .valid = {turn % 4 ? flags : flags + w, flags + w, flags + 2 * (ptrdiff_t)w},
                           .score = {score, score + w, score + 2 * (ptrdiff_t)w}};
         for (int j = 0; j < FILTER_ROWS; j++)
             in.change[j] =
                 j != half && turn % 2 && next_random(&seed) % 5 == 0 ? NULL : change + (ptrdiff_t)j * w;
-        filters_compare(&in, turn);
+        const size_t row = (size_t)w,
+                     bytes[] = {4 * row, 2 * row, row, 4 * row, 4 * row, 4 * row, 4 * row, row, 8 * row};
+        compare_copies(run_filters, &in, bytes, 9, "filters", turn);
     }
 }
 
 /* ---- Wiener filter ---- */
-
-enum { WIENER_OUTPUTS = 4 };
 
 typedef struct WienerInput {
     int w, step;
@@ -116,8 +73,9 @@ typedef struct WienerInput {
     SdmWienerRow wiener;
 } WienerInput;
 
-static void wiener_all(const SdmKernels *k, const WienerInput *in, void *const out[WIENER_OUTPUTS])
+static void run_wiener(const SdmKernels *k, const void *input, void *const *out)
 {
+    const WienerInput *const in = input;
     const float *row[5];
     for (int j = 0; j < 5; j++)
         row[j] = in->h + (ptrdiff_t)(in->step == 4 && j == 0 ? 1 : j) * in->w;
@@ -125,31 +83,6 @@ static void wiener_all(const SdmKernels *k, const WienerInput *in, void *const o
     k->noise_row(&in->noise, out[1]);
     k->square_row(row[1], row[2], in->noise.valid, in->w, 37.5f * (float)in->step, out[2]);
     k->wiener_row(&in->wiener, out[3]);
-    for (int i = 0; i < WIENER_OUTPUTS; i++)
-        guarded_check(out[i], (size_t)in->w * 4);
-}
-
-static void wiener_compare(const WienerInput *in, int turn)
-{
-    void *want[WIENER_OUTPUTS], *have[WIENER_OUTPUTS];
-    for (int i = 0; i < WIENER_OUTPUTS; i++)
-        want[i] = guarded_alloc((size_t)in->w * 4);
-    wiener_all(&sdm_kernels_reference, in, want);
-    for (int l = 0; l < N_LEVELS; l++) {
-        const SdmKernels *const k = sdm_kernels_at(level_names[l]);
-        if (!k)
-            continue;
-        for (int i = 0; i < WIENER_OUTPUTS; i++)
-            have[i] = guarded_alloc((size_t)in->w * 4);
-        wiener_all(k, in, have);
-        for (int i = 0; i < WIENER_OUTPUTS; i++) {
-            if (memcmp(want[i], have[i], (size_t)in->w * 4) != 0)
-                fail_msg("%s Wiener kernel %d, width %d, turn %d", level_names[l], i, in->w, turn);
-            guarded_free(have[i]);
-        }
-    }
-    for (int i = 0; i < WIENER_OUTPUTS; i++)
-        guarded_free(want[i]);
 }
 
 /* Flat images and the noisiest, with and without nodata, sums of nothing and of the most. */
@@ -190,7 +123,8 @@ TEST(wiener_is_the_reference)
                                    .share = 0.1f,
                                    .gain = {1.7f, 1.0f},
                                    .width = w};
-        wiener_compare(&in, turn);
+        const size_t row = 4 * (size_t)w;
+        compare_copies(run_wiener, &in, (size_t[]){row, row, row, row}, 4, "Wiener filter", turn);
     }
 }
 
@@ -198,12 +132,23 @@ TEST(wiener_is_the_reference)
 
 enum { GROUND_PIXELS = 41 };
 
+typedef struct GroundInput {
+    SdmGroundRow row;
+    int count;
+} GroundInput;
+
+static void run_ground(const SdmKernels *k, const void *input, void *const *out)
+{
+    const GroundInput *const in = input;
+    k->ground_points(&in->row, in->count, out[0]);
+}
+
 /* Runs of every length, pixels with and without a height, an image value and a ray intersection error. */
 TEST(ground_points_are_the_references)
 {
     uint64_t seed = 11;
     for (int count = 0; count <= GROUND_PIXELS; count++) {
-        const size_t n = (size_t)count, bytes = n * sizeof(SdmSpreadPoint);
+        const size_t n = (size_t)count;
         GUARDED float *const h_m = guarded_alloc(4 * n), *const ray_error_px = guarded_alloc(4 * n);
         GUARDED uint16_t *const flags = guarded_alloc(2 * n);
         GUARDED uint8_t *const score = guarded_alloc(n);
@@ -234,18 +179,8 @@ TEST(ground_points_are_the_references)
                             .filled = 2};
         for (int k = 0; k < 8; k++)
             row.a[k / 4][k % 4] = (float)(next_random(&seed) % 4000) / 97.0f - 20.0f;
-        GUARDED SdmSpreadPoint *const want = guarded_alloc(bytes);
-        sdm_kernels_reference.ground_points(&row, count, want);
-        for (int l = 0; l < N_LEVELS; l++) {
-            const SdmKernels *const k = sdm_kernels_at(level_names[l]);
-            if (!k)
-                continue;
-            GUARDED SdmSpreadPoint *const have = guarded_alloc(bytes);
-            k->ground_points(&row, count, have);
-            if (memcmp(want, have, bytes) != 0)
-                fail_msg("%s, %d pixels", level_names[l], count);
-            guarded_check(have, bytes);
-        }
+        const size_t bytes = n * sizeof(SdmSpreadPoint);
+        compare_copies(run_ground, &(GroundInput){row, count}, &bytes, 1, "ground_points", count);
     }
 }
 
@@ -268,39 +203,36 @@ static void spread_at(const SdmKernels *k, int32_t radius, const int32_t *table,
     k->spread_points(&s, point, count);
 }
 
+typedef struct SpreadInput {
+    int32_t radius, table[SPREAD_TABLE];
+    SdmSpreadPoint point[SPREAD_POINTS];
+} SpreadInput;
+
+static void run_spread(const SdmKernels *k, const void *input, void *const *out)
+{
+    const SpreadInput *const in = input;
+    spread_at(k, in->radius, in->table, in->point, SPREAD_POINTS, out[0]);
+}
+
 /* Points inside, at the rim and beyond it, on centres and a radius from them, for radii of one to nine cells.
  */
 TEST(spreads_are_the_references)
 {
     const size_t bytes = 8 * sizeof(int64_t) * SPREAD_PITCH * SPREAD_ROWS;
-    int32_t table[SPREAD_TABLE];
+    SpreadInput in;
     uint64_t seed = 5;
     for (int turn = 0; turn < 60; turn++) {
-        const int32_t radius = turn % 2 ? 384 : 100 + (int32_t)(next_random(&seed) % 1000);
+        in.radius = turn % 2 ? 384 : 100 + (int32_t)(next_random(&seed) % 1000);
         for (int i = 0; i < SPREAD_TABLE; i++)
-            table[i] = i <= radius && i < 1024 ? 4096 - 4 * i : 0;
-        SdmSpreadPoint point[SPREAD_POINTS];
+            in.table[i] = i <= in.radius && i < 1024 ? 4096 - 4 * i : 0;
         for (int i = 0; i < SPREAD_POINTS; i++) {
             const int32_t step = turn % 3 ? 1 : 128; /* centres and edges of cells */
-            point[i].x = (int32_t)(next_random(&seed) % 4000) / step * step - 800;
-            point[i].y = (int32_t)(next_random(&seed) % 3200) / step * step - 800;
+            in.point[i].x = (int32_t)(next_random(&seed) % 4000) / step * step - 800;
+            in.point[i].y = (int32_t)(next_random(&seed) % 3200) / step * step - 800;
             for (int v = 0; v < 8; v++)
-                point[i].value[v] = (int32_t)(next_random(&seed) % 5000001) - 2500000;
+                in.point[i].value[v] = (int32_t)(next_random(&seed) % 5000001) - 2500000;
         }
-        GUARDED int64_t *const want = guarded_alloc(bytes);
-        memset(want, turn, bytes);
-        spread_at(&sdm_kernels_reference, radius, table, point, SPREAD_POINTS, want);
-        for (int l = 0; l < N_LEVELS; l++) {
-            const SdmKernels *const k = sdm_kernels_at(level_names[l]);
-            if (!k)
-                continue;
-            GUARDED int64_t *const have = guarded_alloc(bytes);
-            memset(have, turn, bytes);
-            spread_at(k, radius, table, point, SPREAD_POINTS, have);
-            if (memcmp(want, have, bytes) != 0)
-                fail_msg("%s, radius %d, turn %d", level_names[l], radius, turn);
-            guarded_check(have, bytes);
-        }
+        compare_copies(run_spread, &in, &bytes, 1, "spread_points", turn);
     }
 }
 
@@ -333,88 +265,56 @@ TEST(spread_by_hand)
     }
 }
 
-typedef struct UpdateInput {
-    int w;
-    float *row[7]; /* residual, score, runner-up, mismatch, texture, prior, du_dh */
-    uint8_t *edge;
-} UpdateInput;
-
-static void update_compare(const UpdateInput *in, int turn)
+static void run_update(const SdmKernels *k, const void *input, void *const *out)
 {
-    const size_t n = (size_t)in->w;
-    SdmUpdateRow u = {.width = in->w,
-                      .residual = in->row[0],
-                      .score = in->row[1],
-                      .runner_up = turn & 1 ? in->row[2] : NULL,
-                      .mismatch = turn & 2 ? in->row[3] : NULL,
-                      .edge = in->edge,
-                      .texture = in->row[4],
-                      .prior = in->row[5],
-                      .du_dh = in->row[6],
-                      .min_score = 0.3f,
-                      .min_margin = 0.1f,
-                      .max_mismatch = 0.7f,
-                      .not_at_edge = turn & 4,
-                      .keep_valid = turn & 8,
-                      .min_quality = turn & 16 ? 120 : 0};
-    float *h[2];
-    uint16_t *flags[2];
-    uint8_t *quality[2];
-    for (int l = -1; l < N_LEVELS; l++) {
-        const SdmKernels *const k = l < 0 ? &sdm_kernels_reference : sdm_kernels_at(level_names[l]);
-        const int at = l >= 0;
-        if (!k)
-            continue;
-        u.h_m = h[at] = guarded_alloc(n * sizeof(float));
-        u.flags = flags[at] = guarded_alloc(n * sizeof(uint16_t));
-        u.quality = quality[at] = guarded_alloc(n);
-        for (int x = 0; x < in->w; x++) {
-            h[at][x] = (float)x;
-            flags[at][x] = (uint16_t)(x % 3 == 0 ? SDM_QA_VALID : SDM_QA_FOLD);
-            quality[at][x] = (uint8_t)(x * 37);
-        }
-        k->update_row(&u);
-        guarded_check(h[at], n * sizeof(float));
-        guarded_check(flags[at], n * sizeof(uint16_t));
-        guarded_check(quality[at], n);
-        if (at == 0)
-            continue;
-        if (memcmp(h[0], h[1], n * sizeof(float)) != 0 || memcmp(flags[0], flags[1], 2 * n) != 0 ||
-            memcmp(quality[0], quality[1], n) != 0)
-            fail_msg("%s update, width %d, turn %d", level_names[l], in->w, turn);
-        guarded_free(h[1]);
-        guarded_free(flags[1]);
-        guarded_free(quality[1]);
+    SdmUpdateRow u = *(const SdmUpdateRow *)input;
+    u.h_m = out[0];
+    u.flags = out[1];
+    u.quality = out[2];
+    for (int x = 0; x < u.width; x++) {
+        u.h_m[x] = (float)x;
+        u.flags[x] = (uint16_t)(x % 3 == 0 ? SDM_QA_VALID : SDM_QA_FOLD);
+        u.quality[x] = (uint8_t)(x * 37);
     }
-    guarded_free(h[0]);
-    guarded_free(flags[0]);
-    guarded_free(quality[0]);
+    k->update_row(&u);
 }
 
 TEST(updates_are_the_references)
 {
-    static const int widths[] = {1, 2, 3, 7, 17, 18, 65, 129};
+    enum { MOST = 129 };
+    static const int widths[] = {1, 2, 3, 7, 17, 18, 65, MOST};
     uint64_t seed = 9;
     for (int turn = 0; turn < 640; turn += CASE_STEP) {
-        UpdateInput in = {.w = widths[turn % 8]};
-        const size_t n = (size_t)in.w;
-        for (int i = 0; i < 7; i++)
-            assert_non_null(in.row[i] = malloc(n * sizeof(float)));
-        assert_non_null(in.edge = malloc(n));
+        const int how = turn / 8;
+        const size_t n = (size_t)widths[turn % 8];
+        float row[7][MOST]; /* residual, score, runner-up, mismatch, texture, prior, du_dh */
+        uint8_t edge[MOST];
         for (size_t x = 0; x < n; x++) {
-            in.row[0][x] = real(&seed, -6.0f, 6.0f);
-            in.row[1][x] = next_random(&seed) % 9 == 0 ? SDM_SCORE_NONE : real(&seed, -0.2f, 1.0f);
-            in.row[2][x] = real(&seed, -0.2f, 1.0f);
-            in.row[3][x] = real(&seed, 0.0f, 2.0f);
-            in.row[4][x] = next_random(&seed) % 9 == 0 ? -1.0f : next_random(&seed) % 9 == 0 ? 0.0f : 0.01f;
-            in.row[5][x] = real(&seed, 100.0f, turn % 5 ? 110.0f : 300.0f);
-            in.row[6][x] = real(&seed, 0.01f, 0.05f);
-            in.edge[x] = next_random(&seed) % 4 == 0;
+            row[0][x] = real(&seed, -6.0f, 6.0f);
+            row[1][x] = next_random(&seed) % 9 == 0 ? SDM_SCORE_NONE : real(&seed, -0.2f, 1.0f);
+            row[2][x] = real(&seed, -0.2f, 1.0f);
+            row[3][x] = real(&seed, 0.0f, 2.0f);
+            row[4][x] = next_random(&seed) % 9 == 0 ? -1.0f : next_random(&seed) % 9 == 0 ? 0.0f : 0.01f;
+            row[5][x] = real(&seed, 100.0f, turn % 5 ? 110.0f : 300.0f);
+            row[6][x] = real(&seed, 0.01f, 0.05f);
+            edge[x] = next_random(&seed) % 4 == 0;
         }
-        update_compare(&in, turn / 8);
-        for (int i = 0; i < 7; i++)
-            free(in.row[i]);
-        free(in.edge);
+        const SdmUpdateRow in = {.width = (int)n,
+                                 .residual = row[0],
+                                 .score = row[1],
+                                 .runner_up = how & 1 ? row[2] : NULL,
+                                 .mismatch = how & 2 ? row[3] : NULL,
+                                 .edge = edge,
+                                 .texture = row[4],
+                                 .prior = row[5],
+                                 .du_dh = row[6],
+                                 .min_score = 0.3f,
+                                 .min_margin = 0.1f,
+                                 .max_mismatch = 0.7f,
+                                 .not_at_edge = how & 4,
+                                 .keep_valid = how & 8,
+                                 .min_quality = how & 16 ? 120 : 0};
+        compare_copies(run_update, &in, (size_t[]){4 * n, 2 * n, n}, 3, "update_row", turn);
     }
 }
 
