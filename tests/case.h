@@ -85,6 +85,21 @@ static inline int ascending(const void *a, const void *b)
             fail_msg("expected '%s', found '%s'", (text), sdm_error(ctx));                                   \
     } while (0)
 
+/* Whichever allocation of the call fails, its status says so and the check holds; until it goes through, as no allocation is
+ * left.  There are more than `least`; from the 40th on, one in `step` fails. */
+#define EACH_ALLOCATION_FAILS(call, check, least, step)                                                      \
+    do {                                                                                                     \
+        int nth = 1;                                                                                         \
+        for (SdmStatus made = SDM_ERR_MEMORY; made != SDM_OK; nth += nth < 40 ? 1 : (step)) {                \
+            sdm_alloc_fail_at(nth);                                                                          \
+            made = (call);                                                                                   \
+            sdm_alloc_fail_at(0);                                                                            \
+            assert_true((made == SDM_OK || made == SDM_ERR_MEMORY) && nth < 10000);                          \
+            check;                                                                                           \
+        }                                                                                                    \
+        assert_true(nth > (least));                                                                          \
+    } while (0)
+
 /* A context of the options, NULL: the defaults; the caller closes it. */
 static inline SdmContext *context_of(const SdmOptions *options)
 {

@@ -35,3 +35,10 @@ SdmStatus sdm_syn_surface(SdmContext *ctx, const SynScene *s, const SdmWindow *w
 /* sdm_read_fn over an SdmLevelImage (user); nodata outside. */
 SdmStatus sdm_syn_read(SdmContext *ctx, void *user, int64_t x0, int64_t y0, int64_t w, int64_t h,
                        int16_t *out);
+
+/* What the chain matches of a scene. */
+static inline SdmMatchInput sdm_syn_input(const SynScene *s, const SdmMatchSettings *settings)
+{
+    return (SdmMatchInput){
+        .settings = settings, .lattice = &s->lattice, .left = &s->left_pyramid, .right = &s->right_pyramid};
+}

@@ -155,35 +155,6 @@ TEST(laws)
     }
 }
 
-/* Iterations do not raise the energy of noise over blocks, and come below what no smoothing has. */
-TEST(energy_falls)
-{
-    uint64_t seed = 21;
-    int64_t last = INT64_MAX / 2;
-    Case c;
-    open_case(&c, 48, 40, 8);
-    for (int i = 0; i < 48 * 40; i++)
-        for (int l = 0; l < 8; l++) {
-            const int apart = abs(l - (i % 48 / 12 + i / 48 / 10) % 8);
-            c.data[i * 16 + l] = (uint8_t)((apart < 3 ? 12 * apart : 36) + pick(&seed, 0, 60));
-        }
-    c.f.weight = 12;
-    c.f.truncation = 3;
-    for (int outer = 1; outer <= 3; outer++) {
-        c.plan = (SdmBpPlan){.tile = 8, .outer = outer, .inner = 2};
-        FREED uint16_t *const label = by_definition(&c, 0);
-        const int64_t e = energy_of(&c, label);
-        assert_true(e <= last + last / 200);
-        last = e;
-    }
-    uint16_t alone[48 * 40] = {0};
-    for (int i = 0; i < 48 * 40; i++)
-        for (int l = 1; l < 8; l++)
-            alone[i] = c.data[i * 16 + l] < c.data[i * 16 + alone[i]] ? (uint16_t)l : alone[i];
-    assert_true(4 * last < 3 * energy_of(&c, alone));
-    free(c.data);
-}
-
 static void compare_levels(const Case *c, SdmContext *ctx)
 {
     const size_t bytes = pixels(&c->f) * sizeof(uint16_t);

@@ -36,10 +36,7 @@ static void bench_close(Bench *b)
 /* Start `off_px` pixels of parallax off the true mean height; the share that is matched. */
 static double sweep(Bench *b, double off_px, double half_range_px, int v_shift)
 {
-    const SdmMatchInput in = {.settings = &b->settings,
-                              .lattice = &b->scene.lattice,
-                              .left = &b->scene.left_pyramid,
-                              .right = &b->scene.right_pyramid};
+    const SdmMatchInput in = sdm_syn_input(&b->scene, &b->settings);
     const SdmCoarsestSearch q = {
         .half_range_px = half_range_px, .pixel_m = SYN_GSD_M * (1 << LEVEL), .v_shift = v_shift};
     double share = -1.0;

@@ -1,6 +1,7 @@
 /* Filters that keep discontinuities, and the fill of what a step hides: laws on rows and blocks made by hand. */
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel_cases.h"
+#include "two_contexts.h"
 #include "matching/edge_filters.h"
 #include "matching/fill_hidden.h"
 #include "matching/plain_areas.h"
@@ -8,8 +9,6 @@
 #include "matching/step_sides.h"
 
 enum { W = 64, H = 48 };
-
-static SdmContext *ctx;
 
 static const int16_t level_view[W * H];
 static const SdmEdgeViews level_views = {.left = level_view, .right = level_view, .stride = W, .width = W};
@@ -385,17 +384,6 @@ TEST(narrow_gaps_are_interpolated)
     assert_int_equal(flags[33], SDM_QA_VALID | SDM_QA_FILLED);
 }
 
-FIXTURE(open_context)
-{
-    return sdm_open(&ctx, NULL) == SDM_OK ? 0 : -1;
-}
-
-FIXTURE(close_context)
-{
-    sdm_close(&ctx);
-    return 0;
-}
-
 enum { SIDE = 96 };
 
 /* A valid block of places as a profile over the distance from the line through its middle at an angle, and noise of
@@ -492,4 +480,4 @@ TEST(ridges_outlast_the_means)
     assert_true(sum > 0.05f && sum < 0.2f);
 }
 
-RUN_TESTS(open_context, close_context)
+RUN_TESTS(setup, teardown)

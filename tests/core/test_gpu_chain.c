@@ -102,10 +102,7 @@ static void bench_open(Bench *b, const char *cost, double slope, float discontin
             (SdmFillLimit){.rise_m = 0.5f * (float)SYN_GSD_M, .slant_px = {0.01f, -0.006f}};
     const SdmWindow win = {.level = COARSE, .w = W >> COARSE, .h = H >> COARSE};
     assert_int_equal(sdm_syn_surface(ctx, &b->scene, &win, 0.4, &b->coarse), SDM_OK);
-    b->in = (SdmMatchInput){.settings = &b->settings,
-                            .lattice = &b->scene.lattice,
-                            .left = &b->scene.left_pyramid,
-                            .right = &b->scene.right_pyramid};
+    b->in = sdm_syn_input(&b->scene, &b->settings);
 }
 
 static void bench_close(Bench *b)

@@ -145,7 +145,6 @@ static int32_t refuse_status(void)
 
 static void *refuse_4th(void *a, void *b, uint64_t c, int32_t *code)
 {
-    (void)a, (void)b, (void)c;
     *code = refuse_status();
     return NULL;
 }
@@ -157,34 +156,29 @@ static void *refuse_kernel(void *program, const char *name, int32_t *code)
 
 static void *refuse_5th(void *a, uint64_t b, size_t c, void *d, int32_t *code)
 {
-    (void)b, (void)c, (void)d;
     return refuse_4th(a, NULL, 0, code);
 }
 
 static void *refuse_source(void *context, uint32_t n, const char **text, const size_t *bytes, int32_t *code)
 {
-    (void)n, (void)text, (void)bytes;
     return refuse_4th(context, NULL, 0, code);
 }
 
 static void *refuse_binary(void *context, uint32_t n, void *const *devices, const size_t *bytes,
                            const unsigned char **data, int32_t *status, int32_t *code)
 {
-    (void)n, (void)devices, (void)bytes, (void)data, (void)status;
     return refuse_4th(context, NULL, 0, code);
 }
 
 static void *refuse_context(const intptr_t *p, uint32_t n, void *const *devices, void *notify, void *user,
                             int32_t *code)
 {
-    (void)p, (void)n, (void)devices, (void)notify;
     return refuse_4th(user, NULL, 0, code);
 }
 
 static void *refuse_map(void *queue, void *buffer, uint32_t wait, uint64_t flags, size_t at, size_t n,
                         uint32_t k, const void *list, void *event, int32_t *code)
 {
-    (void)wait, (void)flags, (void)at, (void)n, (void)k, (void)list, (void)event;
     return refuse_4th(queue, buffer, 0, code);
 }
 

@@ -250,15 +250,12 @@ static int list(SdmDeviceInfo *out, int most, char reason[SDM_REASON_SIZE])
 
 static int list_none(SdmDeviceInfo *out, int most, char reason[SDM_REASON_SIZE])
 {
-    (void)out;
-    (void)most;
     snprintf(reason, SDM_REASON_SIZE, "the simulator has its place");
     return 0;
 }
 
 static SdmStatus open_device(SdmContext *ctx, SdmDevice *d)
 {
-    (void)d;
     if (!sim.stacks) {
         sim.stacks = mmap(NULL, (size_t)MOST_ITEMS * STACK, PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -274,7 +271,6 @@ static SdmStatus open_device(SdmContext *ctx, SdmDevice *d)
 
 static void close_device(SdmDevice *d)
 {
-    (void)d;
 }
 
 /* Exactly as long as asked: what lies behind is out of bounds. */
@@ -298,9 +294,6 @@ static SdmStatus upload(SdmContext *ctx, SdmBuffer *to, int64_t offset, const vo
                         int queue, bool wait)
 {
     char *const at = (char *)to->handle + offset;
-    (void)ctx;
-    (void)queue;
-    (void)wait;
     memcpy(at, from, (size_t)bytes);
     sdm_races_set(at, (size_t)bytes);
     return SDM_OK;
@@ -309,9 +302,6 @@ static SdmStatus upload(SdmContext *ctx, SdmBuffer *to, int64_t offset, const vo
 static SdmStatus download(SdmContext *ctx, const SdmBuffer *from, int64_t offset, void *to, int64_t bytes,
                           int queue, bool wait)
 {
-    (void)ctx;
-    (void)queue;
-    (void)wait;
     memcpy(to, (const char *)from->handle + offset, (size_t)bytes);
     return SDM_OK;
 }
@@ -319,8 +309,6 @@ static SdmStatus download(SdmContext *ctx, const SdmBuffer *from, int64_t offset
 static SdmStatus fill(SdmContext *ctx, SdmBuffer *to, int64_t offset, uint8_t value, int64_t bytes, int queue)
 {
     char *const at = (char *)to->handle + offset;
-    (void)ctx;
-    (void)queue;
     memset(at, value, (size_t)bytes);
     sdm_races_set(at, (size_t)bytes);
     return SDM_OK;
@@ -353,7 +341,6 @@ static SdmStatus launch(SdmContext *ctx, SdmDevice *d, int queue, const SdmLaunc
 {
     int i = 0;
     const double since = sdm_now_s();
-    (void)queue;
     while (sim.kernels[i].name && strcmp(sim.kernels[i].name, l->name) != 0)
         i++;
     if (!sim.kernels[i].name || sim.kernels[i].count != l->arg_count)
@@ -372,9 +359,6 @@ static SdmStatus launch(SdmContext *ctx, SdmDevice *d, int queue, const SdmLaunc
 
 static SdmStatus finish(SdmContext *ctx, SdmDevice *d, int queue)
 {
-    (void)ctx;
-    (void)d;
-    (void)queue;
     return SDM_OK;
 }
 
@@ -387,14 +371,12 @@ static SdmStatus seconds(SdmContext *ctx, SdmDevice *d, int queue, double *out)
 
 static SdmStatus lock(SdmDevice *d, int64_t bytes, SdmStaging *s)
 {
-    (void)d;
     s->data = malloc((size_t)bytes);
     return s->data ? SDM_OK : SDM_ERR_MEMORY;
 }
 
 static void unlock(SdmDevice *d, SdmStaging *s)
 {
-    (void)d;
     free(s->data);
 }
 
@@ -406,14 +388,11 @@ static SdmStatus mark(SdmContext *ctx, SdmDevice *d, int queue, void **out)
 
 static SdmStatus await(SdmContext *ctx, SdmDevice *d, void *marked)
 {
-    (void)marked;
     return finish(ctx, d, 0);
 }
 
 static void forget(SdmDevice *d, void *marked)
 {
-    (void)d;
-    (void)marked;
 }
 
 void sdm_simulate(enum SdmSimulated kind)

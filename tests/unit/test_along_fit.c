@@ -106,26 +106,6 @@ TEST(noise_is_no_wave)
     }
 }
 
-TEST(one_wave_is_found)
-{
-    SdmAlongCorrection a;
-    SdmAlongReport r;
-    for (int view = 0; view < 2; view++) {
-        make_points(4);
-        add_wave(view, &THREE[view][0]);
-        fit(0.06, &a, &r);
-        print_message("%d + %d waves, error %.4f px, predicted %.4f\n", a.waves[0], a.waves[1],
-                      error_px(&a, THREE[0], view == 0, THREE[1], view == 1, 0.0), r.correction_px);
-        assert_int_equal(a.waves[view], 1);
-        assert_int_equal(a.waves[1 - view], 0);
-        assert_true(fabs(1.0 / a.wave[view][0].per_row - 1.0 / THREE[view][0].per_row) < 1.0);
-        assert_true(error_px(&a, THREE[0], view == 0, THREE[1], view == 1, 0.0) < 0.01);
-        assert_true(r.correction_px > 0.001 && r.correction_px < 0.004);
-        for (int k = 0; k < SDM_ALONG_SCHEMES; k++)
-            assert_true(r.fitted_px[k] < 0.6 * r.constant_px[k]);
-    }
-}
-
 TEST(three_waves_of_each_view_are_found)
 {
     SdmAlongCorrection a;

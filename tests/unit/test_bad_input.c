@@ -271,25 +271,14 @@ TEST(allocation_fails)
     write_raster(path_a, PLAIN);
     write_raster(path_b, PLAIN);
     const char *const left[2] = {path_a, have(FOLDER) ? FOLDER : NULL}, *const right[2] = {path_b, NULL};
-    for (int k = 0; k < 2 && left[k]; ++k)
-        for (int64_t n = 1;; ++n) {
-            SdmContext *ctx = default_context();
-            SdmScene *scene = NULL;
-            sdm_alloc_fail_at(n);
-            const SdmStatus st = sdm_scene_open(ctx, sdm_options(ctx), left[k], right[k], &scene);
-            sdm_alloc_fail_at(0);
-            if (st != SDM_OK) {
-                assert_int_equal(st, SDM_ERR_MEMORY);
-                assert_null(scene);
-                assert_non_null(strstr(sdm_error(ctx), "out of memory"));
-            }
-            sdm_scene_close(&scene);
-            sdm_close(&ctx);
-            if (st == SDM_OK) {
-                assert_true(n > 5);
-                break;
-            }
-        }
+    for (int k = 0; k < 2 && left[k]; ++k) {
+        SDM_CLOSED_BY(sdm_close) SdmContext *ctx = default_context();
+        SdmScene *scene = NULL;
+        EACH_ALLOCATION_FAILS(
+            sdm_scene_open(ctx, sdm_options(ctx), left[k], right[k], &scene),
+            assert_true(scene ? made == SDM_OK : strstr(sdm_error(ctx), "out of memory") != NULL), 5, 1);
+        sdm_scene_close(&scene);
+    }
 }
 
 RUN_TESTS(NULL, clean_up)

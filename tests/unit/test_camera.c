@@ -3,7 +3,38 @@
 #include "reading.h"
 #include "input/camera_kinds.h"
 
-/* A made orbit: a circle of 7,076 km, inclined, and the camera worked out the plain way. */
+/* ---- geodetic and Earth-centred coordinates; what they are: tests/geometry ---- */
+
+TEST(round_trips)
+{
+    static const double height[] = {-11000, -500, 0, 1e-3, 8848, 705000, 3.6e7};
+    for (int la = -900; la <= 900; ++la)
+        for (int lo = -180; lo <= 180; lo += 15)
+            for (size_t k = 0; k < sizeof height / sizeof *height; ++k) {
+                double p[3], lon, lat, h;
+                sdm_geodetic_to_ecef(lo, la / 10.0, height[k], p);
+                sdm_ecef_to_geodetic(p, &lon, &lat, &h);
+                assert_true(fabs(lat - la / 10.0) < 1e-10);
+                assert_true(fabs(remainder(lon - lo, 360)) * cos(lat * SDM_DEG) < 1e-10);
+                assert_true(fabs(h - height[k]) < 1e-7);
+            }
+}
+
+/* The exact pole, where cos(lat) is 0, and its neighbours. */
+TEST(poles)
+{
+    for (int sign = -1; sign <= 1; sign += 2) {
+        const double p[3] = {0, 0, sign * 6356852.314245179};
+        double lon, lat, h;
+        sdm_ecef_to_geodetic(p, &lon, &lat, &h);
+        assert_true(fabs(lat - 90.0 * sign) < 1e-12 && fabs(h - 100.0) < 1e-8 && isfinite(lon));
+        const double near[3] = {1e-3, 0, sign * 6356852.314245179};
+        sdm_ecef_to_geodetic(near, &lon, &lat, &h);
+        assert_true(fabs(fabs(lat) - (90.0 - 1e-3 / 6399693.0 / SDM_DEG)) < 1e-12 && fabs(h - 100.0) < 1e-8);
+    }
+}
+
+/* ---- a made orbit: a circle of 7,076 km, inclined, and the camera worked out the plain way ---- */
 
 enum { NROW = 13, NCOL = 11 };
 typedef struct Made {

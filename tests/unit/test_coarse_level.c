@@ -29,10 +29,7 @@ static void compute(const SynScene *scene, const char *cost, const char *optimiz
     ctx->options.memory_bytes = memory; /* less than an option may be */
     assert_int_equal(sdm_match_settings(ctx, &opt, cost, "auto", 8.0f, &set), SDM_OK);
     assert_int_equal(sdm_syn_surface(ctx, scene, &above, 0.4, &from), SDM_OK);
-    const SdmMatchInput in = {.settings = &set,
-                              .lattice = &scene->lattice,
-                              .left = &scene->left_pyramid,
-                              .right = &scene->right_pyramid};
+    const SdmMatchInput in = sdm_syn_input(scene, &set);
     *out = (Result){.surface = {.win = {.level = LEVEL, .w = W >> 1, .h = H >> 1}}};
     assert_int_equal(sdm_coarse_level(ctx, &in, memory, &from, &out->surface), SDM_OK);
     assert_int_equal(sdm_coarse_pass(ctx, &in, memory, SDM_COARSE_REMATCH, &out->surface), SDM_OK);

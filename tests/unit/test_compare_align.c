@@ -269,23 +269,14 @@ TEST(every_allocation_may_fail)
                                    .overwrite = true};
     SdmCompareResult r;
     char error[1024];
-    SdmStatus st = SDM_ERR_MEMORY;
     make(&e);
     empty_folder();
-    int n = 1;
 #ifdef __SANITIZE_ADDRESS__ /* which take ten times as long */
     enum { STEP = 53 };
 #else
     enum { STEP = 23 };
 #endif
-    for (; n < 4000 && st == SDM_ERR_MEMORY; n += n < 40 ? 1 : STEP) {
-        sdm_alloc_fail_at(n);
-        st = run(&opt, &r, error, sizeof error);
-        sdm_alloc_fail_at(0);
-        assert_true(count_files("") <= 5);
-    }
-    assert_int_equal(st, SDM_OK);
-    assert_true(n > 40);
+    EACH_ALLOCATION_FAILS(run(&opt, &r, error, sizeof error), assert_true(count_files("") <= 5), 40, STEP);
     assert_int_equal(count_files(""), 5);
 }
 

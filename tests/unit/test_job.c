@@ -103,19 +103,10 @@ TEST_CTX(planning_ends_when_memory_does)
 {
     SdmOptions options;
     SDM_CLOSED_BY(sdm_plan_close) SdmPlan *plan = NULL;
-    SdmStatus st = SDM_ERR_MEMORY;
-    int n = 0;
     sdm_options_default(&options);
     assert_int_equal(plan_sample(ctx, &options, &plan), SDM_OK); /* what is made once is there */
     sdm_plan_close(&plan);
-    while (st == SDM_ERR_MEMORY && n < 400) {
-        sdm_alloc_fail_at(++n);
-        st = plan_sample(ctx, &options, &plan);
-        sdm_alloc_fail_at(0);
-        assert_true(st == SDM_OK || (st == SDM_ERR_MEMORY && !plan));
-    }
-    assert_int_equal(st, SDM_OK);
-    assert_true(n > 10);
+    EACH_ALLOCATION_FAILS(plan_sample(ctx, &options, &plan), assert_true(made == SDM_OK || !plan), 10, 1);
     assert_null(plan->scene[0].error);
 }
 

@@ -67,6 +67,19 @@ TEST(every_option_is_set_and_forgotten)
     }
 }
 
+TEST(names_and_values_are_looked_at)
+{
+    SDM_CLOSED_BY(sdm_context_close) SdmContext *ctx = open_for("run");
+    refused(ctx, sdm_set(ctx, "costt", "census"), "did you mean cost?");
+    refused(ctx, sdm_set(ctx, "overwrite", "perhaps"), "perhaps");
+    assert_int_equal(sdm_set(ctx, "dem-vertical", "egm96"), SDM_OK);
+    assert_int_equal(sdm_set(ctx, "dem_vertical", NULL), SDM_OK);
+    refused(ctx, sdm_run(ctx, "a", "b"), "output: not set");
+    assert_int_equal(sdm_compare(ctx, "a", "b"), SDM_ERR_USAGE); /* of another command */
+    sdm_context_close(&ctx);
+    refused(ctx, sdm_context_open(&ctx, "cook"), "'cook'");
+}
+
 TEST(match_of_arrays)
 {
     static uint8_t left[H * W], right[H * W];

@@ -141,15 +141,7 @@ TEST(test_median_rows)
 TEST_CTX(test_allocations)
 {
     const SdmObservation tie = {.a = 0, .b = 1, .value = 3.0, .weight = 1.0};
-    SdmStatus st = SDM_ERR_MEMORY;
-    int n = 0;
-    while (st == SDM_ERR_MEMORY && n < 100) {
-        sdm_alloc_fail_at(++n);
-        st = sdm_adjust_network(ctx, 2, &tie, 1, x, group, &groups);
-        sdm_alloc_fail_at(0);
-    }
-    assert_int_equal(st, SDM_OK);
-    assert_true(n > 1);
+    EACH_ALLOCATION_FAILS(sdm_adjust_network(ctx, 2, &tie, 1, x, group, &groups), , 1, 1);
 }
 
 RUN_TESTS(NULL, NULL)

@@ -1,13 +1,12 @@
 /* Cameras of many views: errors on the ground -> what coarse matches of the pairs show of them -> the moves. */
 // SPDX-License-Identifier: Apache-2.0
 #include "geo/geodesy.h"
-#include "tests/case.h"
+#include "tests/core/two_contexts.h"
 #include "views/views.h"
 
 enum { VIEWS = 6, NODES = 40 };
 #define FAR_M 15.0
 
-static SdmContext *ctx;
 static SdmViews views;
 static bool moved[SDM_MAX_VIEWS];
 
@@ -135,18 +134,4 @@ TEST(useless_pairs_do_not_count)
     expect_home(off_m);
 }
 
-static int open_context(void **state)
-{
-    (void)state;
-    ctx = default_context();
-    return 0;
-}
-
-static int close_context(void **state)
-{
-    (void)state;
-    sdm_close(&ctx);
-    return 0;
-}
-
-RUN_TESTS(open_context, close_context)
+RUN_TESTS(setup, teardown)
