@@ -38,10 +38,10 @@ static inline void put_bytes(const char *name, const void *bytes, size_t size)
     assert_int_equal(fclose(f), 0);
 }
 
-/* A whole file with a 0 behind it; the caller frees it. */
-static inline void *read_all(const char *name, size_t *size)
+/* A whole file, wherever it lies, with a 0 behind it; the caller frees it. */
+static inline void *read_path(const char *path, size_t *size)
 {
-    FILE *const f = fopen(in_folder(name), "rb");
+    FILE *const f = fopen(path, "rb");
     assert_non_null(f);
     fseek(f, 0, SEEK_END);
     *size = (size_t)ftell(f);
@@ -51,6 +51,11 @@ static inline void *read_all(const char *name, size_t *size)
     data[*size] = '\0';
     fclose(f);
     return data;
+}
+
+static inline void *read_all(const char *name, size_t *size)
+{
+    return read_path(in_folder(name), size);
 }
 
 /* Files whose name starts with one text and contains another. */

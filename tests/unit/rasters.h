@@ -3,6 +3,7 @@
 #pragma once
 
 #include "reading.h"
+#include "tests/folder.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>
@@ -13,14 +14,6 @@
 #define ZIP FOLDER ".zip"
 
 enum { W = 200, H = 150 };
-static char path_a[256], path_b[256]; /* rasters of the running test */
-
-static inline void names(const char *a, const char *b)
-{
-    snprintf(path_a, sizeof path_a, "%s/%s", scratch(), a);
-    snprintf(path_b, sizeof path_b, "%s/%s", scratch(), b);
-}
-
 typedef struct Raster {
     int w, h, bands;
     GDALDataType type;
@@ -91,9 +84,16 @@ static inline void poke(const char *path, int x, int y, double v)
     GDALClose(ds);
 }
 
-FIXTURE(clean_up)
+/* First `keep` bytes of a file (all when 0) to another place. */
+static inline void copy_file(const char *from, const char *to, size_t keep)
 {
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf %s", scratch());
-    return system(command);
+    size_t size;
+    FREED char *const bytes = read_path(from, &size);
+    put_bytes(to, bytes, keep ? keep : size);
+}
+
+/* Names are those in a folder of the program's own. */
+FIXTURE(enter_folder)
+{
+    return make_folder(state) || chdir(folder);
 }

@@ -10,7 +10,7 @@ static SdmScene *open_ok(SdmContext *ctx, const char *a, const char *b)
     return scene;
 }
 
-static void read_all(SdmContext *ctx, SdmImage *im, int16_t *q, uint8_t *flaws)
+static void read_image(SdmContext *ctx, SdmImage *im, int16_t *q, uint8_t *flaws)
 {
     const SdmImageWindow all = {.w = sdm_image_width(im), .h = sdm_image_height(im)};
     assert_int_equal(sdm_image_read(ctx, im, all, q, flaws, NULL), SDM_OK);
@@ -36,7 +36,7 @@ TEST_CTX(deliveries_agree)
         assert_true(scene->files[0].size_bytes > 1000 && scene->files[0].mtime_s > 0);
         assert_int_equal(sdm_image_width(scene->view[0].image), 820);
         assert_int_equal(sdm_image_height(scene->view[1].image), 1080);
-        read_all(ctx, scene->view[1].image, q[k > 0], NULL);
+        read_image(ctx, scene->view[1].image, q[k > 0], NULL);
         for (int i = 0; k && i < PX; ++i) /* text tables are rounded to 8 digits: one step at most */
             assert_true(abs(q[1][i] - q[0][i]) <= 1);
         const double image[3] = {410, 420, 500};
@@ -50,19 +50,14 @@ TEST_CTX(deliveries_agree)
     free(q[1]);
 }
 
-static void run_shell(const char *format, const char *folder)
+static void run_shell(const char *command)
 {
-    char command[1024];
-    snprintf(command, sizeof command, format, folder);
     assert_int_equal(system(command), 0);
 }
 
-/* Opens as the scene, from a path below the scratch folder. */
-static void is_the_scene(const char *name, const char *kind)
+static void is_the_scene(const char *path, const char *kind)
 {
-    char path[256];
     SDM_CLOSED_BY(sdm_close) SdmContext *ctx = default_context();
-    snprintf(path, sizeof path, "%s/%s", scratch(), name);
     SDM_CLOSED_BY(sdm_scene_close) SdmScene *scene = open_ok(ctx, path, NULL);
     assert_string_equal(scene->kind, kind);
     assert_string_equal(scene->time_utc, "2001-01-01T18:00:05Z");
@@ -72,19 +67,16 @@ static void is_the_scene(const char *name, const char *kind)
 TEST(deliveries_with_more)
 {
     NEED(HDF);
-    run_shell("cp -r " FOLDER " %s/forks", scratch());
-    run_shell("chmod -R u+w %1$s/forks; cd %1$s/forks; mkdir __MACOSX; for f in AST*; do echo x >._$f; "
-              "echo x >.$f.kG9aX2; echo x >__MACOSX/._$f; cp $f __MACOSX/another$f; done",
-              scratch());
+    run_shell("cp -r " FOLDER
+              " forks; chmod -R u+w forks; cd forks; mkdir __MACOSX; for f in AST*; do echo x >._$f; "
+              "echo x >.$f.kG9aX2; echo x >__MACOSX/._$f; cp $f __MACOSX/another$f; done");
     is_the_scene("forks", "ASTER L1A V003 (folder)");
-    run_shell("cd %s/forks; mkdir below; mv AST* below", scratch());
+    run_shell("cd forks; mkdir below; mv AST* below");
     is_the_scene("forks", "ASTER L1A V003 (folder)");
-    run_shell("cd %s/forks/below; for f in *.tif; do mv $f ${f%%.tif}.TIF; done; "
-              "for f in *.txt; do mv $f ${f%%.txt}.Txt; done",
-              scratch());
+    run_shell("cd forks/below; for f in *.tif; do mv $f ${f%.tif}.TIF; done; for f in *.txt; do mv $f "
+              "${f%.txt}.Txt; done");
     is_the_scene("forks/below", "ASTER L1A V003 (folder)");
-    run_shell("mkdir -p %1$s/order/one; cp " HDF " %1$s/order/one; echo x >%1$s/order/one/._x.hdf",
-              scratch());
+    run_shell("mkdir -p order/one; cp " HDF " order/one; echo x >order/one/._x.hdf");
     is_the_scene("order/one/", "ASTER L1A V004 (HDF)");
     is_the_scene("order", "ASTER L1A V004 (HDF)");
 }
@@ -93,16 +85,9 @@ TEST(deliveries_with_more)
 TEST(zip_called_vsi)
 {
     NEED(ZIP);
-    char here[1024];
-    assert_non_null(getcwd(here, sizeof here));
-    run_shell("cp " ZIP " %1$s/vsi.zip; cp " ZIP " %1$s/vsi_scene", scratch());
-    assert_int_equal(chdir(scratch()), 0);
-    for (int k = 0; k < 2; ++k) {
-        SDM_CLOSED_BY(sdm_close) SdmContext *ctx = default_context();
-        SdmScene *scene = open_ok(ctx, k ? "vsi_scene" : "vsi.zip", NULL);
-        sdm_scene_close(&scene);
-    }
-    assert_int_equal(chdir(here), 0);
+    run_shell("cp " ZIP " vsi.zip; cp " ZIP " vsi_scene");
+    is_the_scene("vsi.zip", "ASTER L1A V003 (zip)");
+    is_the_scene("vsi_scene", "ASTER L1A V003 (zip)");
 }
 
 /* DN' = C1 * DN / C2 + C0, quantised as 16 x DN' - 2048, from the files themselves. */
@@ -111,7 +96,7 @@ TEST_CTX(radiometry_by_hand)
     NEED(FOLDER);
     SDM_CLOSED_BY(sdm_scene_close) SdmScene *scene = open_ok(ctx, FOLDER, NULL);
     FREED int16_t *const q = malloc(820 * 840 * 2);
-    read_all(ctx, scene->view[0].image, q, NULL);
+    read_image(ctx, scene->view[0].image, q, NULL);
     FILE *const f = fopen(FOLDER "/" V003 ".VNIR_Band3N.RadiometricCorrTable.txt", "r");
     const GDALDatasetH ds = GDALOpen(FOLDER "/" V003 ".VNIR_Band3N.ImageData.tif", GA_ReadOnly);
     for (int x = 0; x < 820; ++x) {
@@ -150,7 +135,7 @@ static void windows(SdmContext *ctx, SdmImage *im)
     const int64_t w = sdm_image_width(im), h = sdm_image_height(im);
     int16_t *const all = malloc((size_t)(w * h) * 2), part[40 * 30];
     uint8_t *const sat = malloc((size_t)(w * h)), sat_part[40 * 30];
-    read_all(ctx, im, all, sat);
+    read_image(ctx, im, all, sat);
     for (int k = 0; k < 60; ++k) {
         const int64_t x0 = k * 61 % (w + 60) - 50, y0 = k * 97 % (h + 50) - 40;
         memset(part, 1, sizeof part);
@@ -181,12 +166,11 @@ TEST_CTX(windows_agree)
         SDM_CLOSED_BY(sdm_scene_close) SdmScene *aster = open_ok(ctx, HDF, NULL);
         windows(ctx, aster->view[0].image);
     }
-    names("win_a.tif", "win_b.tif");
     Raster r = PLAIN;
     r.type = GDT_Float32, r.nodata = 77;
-    write_raster(path_a, r);
-    write_raster(path_b, PLAIN);
-    SDM_CLOSED_BY(sdm_scene_close) SdmScene *scene = open_ok(ctx, path_a, path_b);
+    write_raster("win_a.tif", r);
+    write_raster("win_b.tif", PLAIN);
+    SDM_CLOSED_BY(sdm_scene_close) SdmScene *scene = open_ok(ctx, "win_a.tif", "win_b.tif");
     windows(ctx, scene->view[0].image);
     windows(ctx, scene->view[1].image);
 }
@@ -195,12 +179,11 @@ TEST_CTX(windows_agree)
 
 TEST_CTX(bytes_and_fill)
 {
-    names("a.tif", "b.tif");
-    write_raster(path_a, PLAIN);
-    poke(path_a, 5, 3, 0);
-    poke(path_a, 6, 3, 255);
-    write_raster(path_b, PLAIN);
-    SDM_CLOSED_BY(sdm_scene_close) SdmScene *scene = open_ok(ctx, path_a, path_b);
+    write_raster("a.tif", PLAIN);
+    poke("a.tif", 5, 3, 0);
+    poke("a.tif", 6, 3, 255);
+    write_raster("b.tif", PLAIN);
+    SDM_CLOSED_BY(sdm_scene_close) SdmScene *scene = open_ok(ctx, "a.tif", "b.tif");
     static int16_t q[W * H];
     static uint8_t sat[W * H];
     double scale, offset;
@@ -210,7 +193,7 @@ TEST_CTX(bytes_and_fill)
     assert_int_equal(scene->file_count, 2);
     sdm_image_stretch(scene->view[0].image, &scale, &offset);
     assert_true(scale == 16 && offset == -2048);
-    read_all(ctx, scene->view[0].image, q, sat);
+    read_image(ctx, scene->view[0].image, q, sat);
     assert_int_equal(q[3 * W + 5], SDM_Q_NODATA);
     assert_int_equal(q[3 * W + 6], 16 * 255 - 2048);
     assert_int_equal(sat[3 * W + 6], 1);
@@ -220,28 +203,25 @@ TEST_CTX(bytes_and_fill)
 
 TEST(nodata_alpha_masks)
 {
-    names("nodata.tif", "alpha.tif");
-    char mask[256];
-    snprintf(mask, sizeof mask, "%s/mask.tif", scratch());
     Raster r = PLAIN;
     r.type = GDT_Float32, r.nodata = value(9, 9);
-    write_raster(path_a, r);
-    poke(path_a, 1, 0, NAN);
-    poke(path_a, 2, 0, INFINITY);
+    write_raster("nodata.tif", r);
+    poke("nodata.tif", 1, 0, NAN);
+    poke("nodata.tif", 2, 0, INFINITY);
     r = PLAIN;
     r.bands = 2, r.alpha = true;
-    write_raster(path_b, r);
+    write_raster("alpha.tif", r);
     r = PLAIN;
-    write_raster(mask, r);
-    poke(mask, 20, 20, 0);
+    write_raster("mask.tif", r);
+    poke("mask.tif", 20, 20, 0);
     SdmOptions opt;
     sdm_options_default(&opt);
-    opt.mask_left = opt.mask_right = mask;
+    opt.mask_left = opt.mask_right = "mask.tif";
     SDM_CLOSED_BY(sdm_close) SdmContext *ctx = context_of(&opt);
-    SDM_CLOSED_BY(sdm_scene_close) SdmScene *scene = open_ok(ctx, path_a, path_b);
+    SDM_CLOSED_BY(sdm_scene_close) SdmScene *scene = open_ok(ctx, "nodata.tif", "alpha.tif");
     static int16_t q[2][W * H];
     for (int k = 0; k < 2; ++k) {
-        read_all(ctx, scene->view[k].image, q[k], NULL);
+        read_image(ctx, scene->view[k].image, q[k], NULL);
         assert_int_equal(q[k][20 * W + 20], SDM_Q_NODATA);
         assert_true(q[k][20 * W + 21] != SDM_Q_NODATA);
     }
@@ -258,20 +238,19 @@ TEST(nodata_alpha_masks)
 TEST_CTX(wide_stretch)
 {
     static const GDALDataType type[] = {GDT_UInt16, GDT_Int16, GDT_Float32};
-    names("wide.tif", "b.tif");
-    write_raster(path_b, PLAIN);
+    write_raster("b.tif", PLAIN);
     for (int t = 0; t < 3; ++t) {
         Raster r = PLAIN;
         r.type = type[t];
-        write_raster(path_a, r);
+        write_raster("wide.tif", r);
         for (int i = 0; i < 40; ++i)
-            poke(path_a, i, 50, 400); /* snow: 40 of 30,000 */
-        SDM_CLOSED_BY(sdm_scene_close) SdmScene *scene = open_ok(ctx, path_a, path_b);
+            poke("wide.tif", i, 50, 400); /* snow: 40 of 30,000 */
+        SDM_CLOSED_BY(sdm_scene_close) SdmScene *scene = open_ok(ctx, "wide.tif", "b.tif");
         static int16_t q[W * H];
         static uint8_t sat[W * H];
         double scale, offset;
         sdm_image_stretch(scene->view[0].image, &scale, &offset);
-        read_all(ctx, scene->view[0].image, q, sat);
+        read_image(ctx, scene->view[0].image, q, sat);
         for (int y = 0; y < H; ++y)
             for (int x = 0; x < W; ++x) {
                 const double dn = y == 50 && x < 40 ? 400 : value(x, y);
@@ -283,16 +262,15 @@ TEST_CTX(wide_stretch)
 
 TEST(parallel_pair)
 {
-    names("pa.tif", "pb.tif");
     Raster r = PLAIN;
     r.rpc = false, r.georef = true;
-    write_raster(path_a, r);
-    write_raster(path_b, r);
+    write_raster("pa.tif", r);
+    write_raster("pb.tif", r);
     SdmOptions opt;
     sdm_options_default(&opt);
     opt.base_height = 0.5;
     SDM_CLOSED_BY(sdm_close) SdmContext *ctx = context_of(&opt);
-    SDM_CLOSED_BY(sdm_scene_close) SdmScene *scene = open_ok(ctx, path_a, path_b);
+    SDM_CLOSED_BY(sdm_scene_close) SdmScene *scene = open_ok(ctx, "pa.tif", "pb.tif");
     const double image[3] = {50, 60, 100};
     double g[3], back[2];
     assert_int_equal(scene->sensor, SDM_SENSOR_PARALLEL);
@@ -301,4 +279,4 @@ TEST(parallel_pair)
     assert_true(fabs(back[0] - 45) < 1e-6 && fabs(back[1] - 60) < 1e-6);
 }
 
-RUN_TESTS(NULL, clean_up)
+RUN_TESTS(enter_folder, remove_folder)
