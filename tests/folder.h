@@ -20,12 +20,12 @@ FIXTURE(remove_folder)
     return system(command);
 }
 
-/* The path of a file in it; four at a time. */
+/* The path of a file in it; eight at a time. */
 static inline const char *in_folder(const char *name)
 {
-    static char path[4][512];
+    static char path[8][512];
     static int last;
-    last = (last + 1) % 4;
+    last = (last + 1) % 8;
     snprintf(path[last], sizeof path[last], "%s/%s", folder, name);
     return path[last];
 }
@@ -79,7 +79,7 @@ static inline void empty_folder(void)
     char path[512];
     DIR *const d = opendir(folder);
     for (const struct dirent *e = readdir(d); e; e = readdir(d))
-        if (snprintf(path, sizeof path, "%s/%s", folder, e->d_name) > 0) /* not in_folder(): it keeps four */
+        if (snprintf(path, sizeof path, "%s/%s", folder, e->d_name) > 0) /* not in_folder(): it keeps eight */
             unlink(path);
     closedir(d);
 }

@@ -4,9 +4,8 @@
 
 #include "gpu/device_ops.h"
 #include "matching/cpu_match_pass.h"
+#include "devices.h"
 #include "kernel_cases.h"
-
-#include <stdio.h>
 
 typedef struct GpuTest {
     SdmContext *ctx;
@@ -90,33 +89,22 @@ static inline size_t nodes_bytes(const SdmLattice *lat)
 static inline int run_on_devices(void)
 {
     int failed = 0, ran = 0;
-    SdmOptions opt;
-    sdm_options_default(&opt);
-    if (sdm_open(&test.ctx, &opt) != SDM_OK)
-        return 1;
-    for (int api = 0; api < SDM_API_COUNT; api++) {
-        SdmDeviceInfo info[SDM_MOST_DEVICES];
-        char reason[SDM_REASON_SIZE];
-        const int n = sdm_devices((enum SdmApi)api, info, SDM_MOST_DEVICES, reason);
-        for (int i = 0; i < n; i++) {
-            if (info[i].why_not[0])
-                continue;
-            if (sdm_device_open(test.ctx, info[i].api, info[i].index, &test.device) != SDM_OK ||
-                sdm_gpu_open(test.ctx, test.device, 0, &test.gpu) != SDM_OK) {
-                print_message("%s\n", sdm_error(test.ctx));
-                failed++;
-                continue;
-            }
-            if (sdm_device_info(test.device)->exact) {
-                print_message("on %s\n", info[i].name);
-                ran++;
-                failed += run_cases(NULL, NULL);
-            } else
-                print_message("not on %s: rounds otherwise: %s\n", info[i].name,
-                              sdm_device_info(test.device)->differs);
-            sdm_gpu_close(&test.gpu);
-            sdm_device_close(&test.device);
+    test.ctx = default_context();
+    find_devices();
+    for (int i = 0; i < device_count; i++) {
+        if (sdm_device_open(test.ctx, devices[i].api, devices[i].index, &test.device) != SDM_OK ||
+            sdm_gpu_open(test.ctx, test.device, 0, &test.gpu) != SDM_OK) {
+            print_message("%s\n", sdm_error(test.ctx));
+            failed++;
+            continue;
         }
+        const SdmDeviceInfo *const info = sdm_device_info(test.device);
+        print_message("%son %s%s\n", info->exact ? "" : "not ", info->name,
+                      info->exact ? "" : ": rounds otherwise");
+        ran += info->exact;
+        failed += info->exact ? run_cases(NULL, NULL) : 0;
+        sdm_gpu_close(&test.gpu);
+        sdm_device_close(&test.device);
     }
     sdm_close(&test.ctx);
     return failed ? 1 : ran ? 0 : 77;

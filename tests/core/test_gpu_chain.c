@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/synthetic.h"
 #include "gpu/gpu_backend.h"
-#include "kernel_cases.h"
+#include "gpu_cases.h"
 
 #ifdef SDM_SIMULATOR /* which takes its time */
 enum { COARSE = 3, W = 152, H = 104 };
@@ -11,10 +11,7 @@ enum { COARSE = 3, W = 152, H = 104 };
 enum { COARSE = 3, W = 304, H = 208 };
 #endif
 
-static SdmDeviceInfo devices[2 * SDM_MOST_DEVICES];
-static int device_count;
-static SdmContext *ctx;
-static const SdmTuning *tuning; /* for the devices; NULL: their own */
+static const SdmTuning *tuning; /* for the device; NULL: its own */
 
 typedef struct Bench { /* a scene, its settings and coarse surface */
     SynScene scene;
@@ -50,7 +47,7 @@ static void make_levels(SdmPyramid *p)
     SdmLevelImage *const im = &p->level[0];
     const int64_t bounds[4] = {im->x0, im->y0, im->x0 + im->w, im->y0 + im->h};
     const SdmPyramidSource source = {.kernels = &sdm_kernels_reference, .read = sdm_syn_read, .user = im};
-    assert_int_equal(sdm_pyramid_build(ctx, &source, bounds, p->lmin, p->lmax, &made), SDM_OK);
+    assert_int_equal(sdm_pyramid_build(test.ctx, &source, bounds, p->lmin, p->lmax, &made), SDM_OK);
     sdm_pyramid_free(p);
     *p = made;
 }
@@ -67,8 +64,8 @@ static void make_trouble(Bench *b, enum Trouble trouble)
         make_levels(p);
     }
     b->terrain.win = b->coarse.win;
-    assert_int_equal(sdm_alloc(ctx, &b->terrain.h_m, n, sizeof(float), "terrain"), SDM_OK);
-    assert_int_equal(sdm_alloc(ctx, &b->terrain.distance_px, n, sizeof(uint16_t), "terrain"), SDM_OK);
+    assert_int_equal(sdm_alloc(test.ctx, &b->terrain.h_m, n, sizeof(float), "terrain"), SDM_OK);
+    assert_int_equal(sdm_alloc(test.ctx, &b->terrain.distance_px, n, sizeof(uint16_t), "terrain"), SDM_OK);
     for (size_t i = 0; i < n; i++) {
         b->terrain.distance_px[i] = (uint16_t)(next_random(&seed) % 4 == 0 ? next_random(&seed) % 20 : 0);
         b->terrain.h_m[i] = b->coarse.h_m[i] + (next_random(&seed) % 8 == 0 ? 170.0f : 0.0f);
@@ -83,7 +80,7 @@ static void make_trouble(Bench *b, enum Trouble trouble)
         const size_t pixels = (size_t)(p->level[0].w * p->level[0].h);
         static const uint8_t kind[] = {SDM_DEFECT_FILLED, SDM_DEFECT_FILLED | SDM_DEFECT_BEYOND,
                                        SDM_DEFECT_FILLED | SDM_DEFECT_MASKED, SDM_DEFECT_MASKED};
-        assert_int_equal(sdm_alloc(ctx, &p->defect, pixels, 1, "defects"), SDM_OK);
+        assert_int_equal(sdm_alloc(test.ctx, &p->defect, pixels, 1, "defects"), SDM_OK);
         for (size_t i = 0; i < pixels; i++)
             p->defect[i] = p->level[0].data[i] == SDM_PIXEL_NODATA ? i % 3 < 2 : i % 7 ? 0 : kind[i / 7 % 4];
     }
@@ -93,15 +90,15 @@ static void bench_open(Bench *b, const char *cost, double slope, float discontin
 {
     *b = (Bench){.win = {.w = W, .h = H},
                  .scene = {.width = W, .height = H, .slope = slope, .wave_px = 300.0, .seed = 42}};
-    assert_int_equal(sdm_syn_open(ctx, &b->scene), SDM_OK);
-    assert_int_equal(sdm_match_settings(ctx, NULL, cost, "auto", 8.0f, &b->settings), SDM_OK);
+    assert_int_equal(sdm_syn_open(test.ctx, &b->scene), SDM_OK);
+    assert_int_equal(sdm_match_settings(test.ctx, NULL, cost, "auto", 8.0f, &b->settings), SDM_OK);
     b->settings.coarse_level = b->settings.coarsest_level = COARSE;
     b->settings.discontinuity_px = discontinuity_px;
     if (discontinuity_px <= 0.0f) /* some holes are too steep */
         b->settings.fill_limit =
             (SdmFillLimit){.rise_m = 0.5f * (float)SYN_GSD_M, .slant_px = {0.01f, -0.006f}};
     const SdmWindow win = {.level = COARSE, .w = W >> COARSE, .h = H >> COARSE};
-    assert_int_equal(sdm_syn_surface(ctx, &b->scene, &win, 0.4, &b->coarse), SDM_OK);
+    assert_int_equal(sdm_syn_surface(test.ctx, &b->scene, &win, 0.4, &b->coarse), SDM_OK);
     b->in = sdm_syn_input(&b->scene, &b->settings);
 }
 
@@ -112,11 +109,12 @@ static void bench_close(Bench *b)
     sdm_syn_close(&b->scene);
 }
 
-static SdmDevice *open_device(int i)
+/* The device under test, opened with the settings of the moment. */
+static SdmDevice *open_device(void)
 {
     SdmDevice *device = NULL;
-    if (sdm_device_open(ctx, devices[i].api, devices[i].index, &device) != SDM_OK)
-        fail_msg("%s", sdm_error(ctx));
+    OK(sdm_device_open(test.ctx, sdm_device_info(test.device)->api, sdm_device_info(test.device)->index,
+                       &device));
     if (tuning)
         sdm_device_set_tuning(device, tuning);
     return device;
@@ -151,12 +149,11 @@ static void compare_cells(const Bench *b, SdmDevice *device, const SdmFineResult
     in.left = &left;
     in.right = &right;
     left.lmax = right.lmax = 0;
-    assert_int_equal(sdm_block_alloc(ctx, 0, 0, want.w, want.h, &want), SDM_OK);
-    assert_int_equal(sdm_gridding_run(ctx, &how, surface, &want), SDM_OK);
+    assert_int_equal(sdm_block_alloc(test.ctx, 0, 0, want.w, want.h, &want), SDM_OK);
+    assert_int_equal(sdm_gridding_run(test.ctx, &how, surface, &want), SDM_OK);
     const SdmMatchCall call = {
         .in = &in, .coarse = &b->coarse, .win = &b->win, .need = need, .gridding = &how, .block = &have};
-    if (sdm_device_match(ctx, device, &call, &out) != SDM_OK)
-        fail_msg("%s", sdm_error(ctx));
+    OK(sdm_device_match(test.ctx, device, &call, &out));
     assert_int_equal(have.height_m != NULL, sdm_device_info(device)->doubles);
     assert_int_equal(out.surface.h_m == NULL, sdm_device_info(device)->doubles);
     const size_t cells = (size_t)(want.w * want.h);
@@ -188,24 +185,20 @@ static void compare_chain(const char *cost, double slope, float discontinuity_px
     bench_open(&b, cost, slope, discontinuity_px);
     make_trouble(&b, trouble);
     const SdmMatchCall call = {.in = &b.in, .coarse = &b.coarse, .win = &b.win, .need = need};
-    assert_int_equal(sdm_match_window(ctx, &call, &want), SDM_OK);
-    for (int i = 0; i < device_count; i++) {
-        SdmDevice *device = open_device(i);
-        if (sdm_device_match(ctx, device, &call, &have) != SDM_OK)
-            fail_msg("%s", sdm_error(ctx));
-        assert_memory_equal(&want.surface.win, &have.surface.win, sizeof want.surface.win);
-        compare(want.surface.h_m, have.surface.h_m, 4, "heights", cost);
-        compare(want.surface.flags, have.surface.flags, 2, "flags", cost);
-        compare(want.surface.score, have.surface.score, 1, "scores", cost);
-        compare(want.ray_error_px, have.ray_error_px, 4, "ray gaps", cost);
-        compare(want.left, have.left, 2, "left views", cost);
-        assert_int_equal(sdm_device_used(device), 0);
-        compare_cells(&b, device, &want, need); /* in the memory of the window before */
-        assert_true(sdm_device_peak(device) <=
-                    sdm_device_match_bytes(device, &b.settings, W, H, (int64_t)(W + 64) * (H + 64) * 2));
-        sdm_device_close(&device);
-        sdm_fine_result_free(&have);
-    }
+    assert_int_equal(sdm_match_window(test.ctx, &call, &want), SDM_OK);
+    SDM_CLOSED_BY(sdm_device_close) SdmDevice *device = open_device();
+    OK(sdm_device_match(test.ctx, device, &call, &have));
+    assert_memory_equal(&want.surface.win, &have.surface.win, sizeof want.surface.win);
+    compare(want.surface.h_m, have.surface.h_m, 4, "heights", cost);
+    compare(want.surface.flags, have.surface.flags, 2, "flags", cost);
+    compare(want.surface.score, have.surface.score, 1, "scores", cost);
+    compare(want.ray_error_px, have.ray_error_px, 4, "ray gaps", cost);
+    compare(want.left, have.left, 2, "left views", cost);
+    assert_int_equal(sdm_device_used(device), 0);
+    compare_cells(&b, device, &want, need); /* in the memory of the window before */
+    assert_true(sdm_device_peak(device) <=
+                sdm_device_match_bytes(device, &b.settings, W, H, (int64_t)(W + 64) * (H + 64) * 2));
+    sdm_fine_result_free(&have);
     int64_t told[SDM_QA_BITS] = {0}, refused = 0;
     for (size_t i = 0; i < (size_t)W * H; i++) {
         refused += (want.surface.flags[i] & (SDM_QA_VALID | SDM_QA_FILLED)) == SDM_QA_FILLED;
@@ -257,14 +250,12 @@ TEST(sizes_of_launches_change_nothing)
 /* A row is found by the device's name, and is one that can run. */
 TEST(every_device_has_a_row)
 {
+    const char *const name = sdm_device_info(test.device)->name;
+    const SdmTuning *const row = sdm_tuning_find(name);
     assert_true(sdm_tuning_good(sdm_tuning_find("")));
     assert_ptr_equal(sdm_tuning_find("a device that nobody has heard of"), sdm_tuning_find(""));
-    for (int i = 0; i < device_count; i++) {
-        SDM_CLOSED_BY(sdm_device_close) SdmDevice *device = open_device(i);
-        const SdmTuning *const row = sdm_tuning_find(devices[i].name);
-        assert_true(sdm_tuning_good(row) && strstr(devices[i].name, row->name));
-        assert_memory_equal(sdm_device_tuning(device), row, sizeof *row);
-    }
+    assert_true(sdm_tuning_good(row) && strstr(name, row->name));
+    assert_memory_equal(sdm_device_tuning(test.device), row, sizeof *row);
     assert_false(sdm_tuning_good(&(SdmTuning){"", 0, 32, 64, 64, 64, 32, 8, 32, 64}));
     assert_false(sdm_tuning_good(&(SdmTuning){"", 32, 32, 64, 64, 64, 32, 9, 32, 64}));
 }
@@ -285,42 +276,27 @@ TEST(failures_are_told)
     SdmBlock block = {.w = W / 2, .h = H / 2};
     const SdmMatchCall call = {
         .in = &b.in, .coarse = &b.coarse, .win = &b.win, .need = &b.win, .gridding = &how, .block = &block};
-    for (int i = 0; i < device_count; i++) {
-        SDM_CLOSED_BY(sdm_device_close) SdmDevice *device = open_device(i);
-        for (int64_t n = 1; n < 4000; n = n * 5 / 2 + 1) {
-            const SdmStatus fault = n % 2 ? SDM_ERR_DEVICE : SDM_ERR_MEMORY;
-            sdm_device_fail_at(n, fault, false);
-            const SdmStatus st = sdm_device_match(ctx, device, &call, &r);
-            sdm_device_fail_at(0, SDM_OK, false);
-            assert_true(st == fault || (st == SDM_OK && n > 100));
-            assert_int_equal(sdm_device_used(device), 0);
-            assert_true(st == SDM_OK || !block.height_m);
-            sdm_block_free(&block);
-            if (st == SDM_OK)
-                break;
-            assert_null(r.surface.h_m);
-            assert_null(r.ray_error_px);
-        }
-        sdm_fine_result_free(&r);
-        sdm_device_set_budget(device, 100000);
-        assert_refused(ctx, sdm_device_match(ctx, device, &call, &r), SDM_ERR_MEMORY, "--tile");
+    SDM_CLOSED_BY(sdm_device_close) SdmDevice *device = open_device();
+    for (int64_t n = 1; n < 4000; n = n * 5 / 2 + 1) {
+        const SdmStatus fault = n % 2 ? SDM_ERR_DEVICE : SDM_ERR_MEMORY;
+        sdm_device_fail_at(n, fault, false);
+        const SdmStatus st = sdm_device_match(test.ctx, device, &call, &r);
+        sdm_device_fail_at(0, SDM_OK, false);
+        assert_true(st == fault || (st == SDM_OK && n > 100));
+        assert_int_equal(sdm_device_used(device), 0);
+        assert_true(st == SDM_OK || !block.height_m);
+        sdm_block_free(&block);
+        if (st == SDM_OK)
+            break;
+        assert_null(r.surface.h_m);
+        assert_null(r.ray_error_px);
     }
+    sdm_fine_result_free(&r);
+    sdm_device_set_budget(device, 100000);
+    assert_refused(test.ctx, sdm_device_match(test.ctx, device, &call, &r), SDM_ERR_MEMORY, "--tile");
 }
 
 int main(void)
 {
-    char reason[SDM_REASON_SIZE];
-    if (sdm_open(&ctx, NULL) != SDM_OK)
-        return 1;
-    for (int api = 0; api < SDM_API_COUNT; api++) {
-        const int n = sdm_devices((enum SdmApi)api, devices + device_count, SDM_MOST_DEVICES, reason);
-        for (int i = 0, first = device_count; i < n; i++)
-            if (!devices[first + i].why_not[0])
-                devices[device_count++] = devices[first + i];
-    }
-    const int failed = device_count ? run_cases(NULL, NULL) : 0;
-    sdm_close(&ctx);
-    if (!device_count)
-        printf("skipped: no OpenCL or CUDA device here\n");
-    return device_count ? failed : 77;
+    return run_on_devices();
 }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compare_case.h"
 #include "core/stats.h"
+#include "tests/folder.h"
 
 #include <cJSON.h>
 
@@ -41,32 +42,20 @@ TEST(faults_are_named)
     refused(NULL, SDM_ERR_INPUT, "cannot be opened");
 }
 
-/* The bytes of a file as text, freed with free(). */
-static char *read_text(const char *path)
-{
-    FILE *const f = fopen(path, "rb");
-    assert_non_null(f);
-    char *const text = calloc(1, 4 << 20);
-    assert_true(fread(text, 1, (4 << 20) - 1, f) > 0);
-    fclose(f);
-    return text;
-}
-
 TEST(page_holds_the_figures)
 {
-    char path[] = "/tmp/compare_pageXXXXXX", page[64], part[96], figure[64];
-    const int file = mkstemp(path);
-    assert_true(file >= 0);
-    close(file);
-    snprintf(page, sizeof page, "%s.html", path);
-    snprintf(part, sizeof part, "%s.part-0123456789abcdef", page); /* of a comparison that was killed */
-    fclose(fopen(part, "wb"));
+    const char *const page = in_folder("page.html");
+    const char *const part =
+        in_folder("page.html.part-0123456789abcdef"); /* of a comparison that was killed */
+    char figure[64];
+    size_t n;
+    put_bytes("page.html.part-0123456789abcdef", "", 0);
     write_terrain(DEM, 12.0, -7.0, 3.0, true);
     write_terrain(REF, 0.0, 0.0, 0.0, false);
     SdmCompareResult r;
-    assert_int_equal(run(&(SdmCompareOptions){.output = path}, &r, NULL, 0), SDM_OK);
+    assert_int_equal(run(&(SdmCompareOptions){.output = in_folder("page")}, &r, NULL, 0), SDM_OK);
     assert_int_not_equal(access(part, F_OK), 0);
-    char *const text = read_text(page);
+    FREED char *const text = read_all("page.html", &n);
     snprintf(figure, sizeof figure, "<td>aligned</td><td>%lld</td><td>%.3f</td>", (long long)r.aligned.count,
              r.aligned.bias_m);
     assert_non_null(strstr(text, figure));
@@ -85,15 +74,12 @@ TEST(page_holds_the_figures)
                      2);
     assert_near(east_m, r.move.move_m[0], 0.15 * fabs(r.move.move_m[0]));
     assert_near(north_m, r.move.move_m[1], 0.15 * fabs(r.move.move_m[1]));
-    free(text);
-    refused(&(SdmCompareOptions){.output = path}, SDM_ERR_USAGE, "is there already");
+    refused(&(SdmCompareOptions){.output = page}, SDM_ERR_USAGE, "is there already");
     refused(&(SdmCompareOptions){.output = "/tmp/e.tif"}, SDM_ERR_USAGE, "expected the name of the page");
     refused(&(SdmCompareOptions){.output = "/tmp/."}, SDM_ERR_USAGE, "expected the name of the page");
     refused(&(SdmCompareOptions){.output = "/tmp/"}, SDM_ERR_USAGE, "expected the name of the page");
     refused(&(SdmCompareOptions){.output = page, .class_raster = page, .overwrite = true}, SDM_ERR_USAGE,
             "would overwrite the input");
-    unlink(page);
-    unlink(path);
 }
 
 /* Dowd (1984): half of 2.198 times the squared median of the differences, about 0 here by symmetry. */
@@ -136,4 +122,4 @@ TEST(text_and_json_hold_the_figures)
     cJSON_Delete(figures);
 }
 
-RUN_TESTS(NULL, NULL)
+RUN_TESTS(make_folder, remove_folder)

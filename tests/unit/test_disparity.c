@@ -5,15 +5,14 @@
 
 #include "rectified/disparity.h"
 #include "rectified/disparity_steps.h"
-#include "tests/case.h"
+#include "tests/folder.h"
 
 static SdmContext *ctx;
-static char folder[] = "/tmp/sdm_disparity_XXXXXX";
 
 FIXTURE(setup)
 {
     GDALAllRegister();
-    return sdm_open(&ctx, NULL) != SDM_OK || !mkdtemp(folder) || chdir(folder) != 0;
+    return sdm_open(&ctx, NULL) != SDM_OK || make_folder(state) || chdir(folder);
 }
 
 FIXTURE(teardown)
@@ -51,13 +50,6 @@ TEST(patterns)
             fail_msg("'%s' was taken", bad[i]);
 }
 
-static void touch(const char *name)
-{
-    FILE *const f = fopen(name, "w");
-    assert_non_null(f);
-    fclose(f);
-}
-
 TEST(numbers_in_a_folder)
 {
     static const char *const files[] = {"l_003.png", "l_010.png", "l_1200.png", "l_04.png", "l_0005.png",
@@ -65,7 +57,7 @@ TEST(numbers_in_a_folder)
     FREED SdmPattern *const p = malloc(sizeof *p);
     int *numbers = NULL, count = 0;
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
-        touch(files[i]);
+        put_bytes(files[i], "", 0);
     assert_int_equal(sdm_pattern_parse(ctx, "LEFT", "l_%03d.png", p), SDM_OK);
     assert_int_equal(sdm_pattern_numbers(ctx, p, -1, -1, &numbers, &count), SDM_OK);
     assert_int_equal(count, 3); /* as printf writes them: 3, 10, 1200 */
@@ -90,14 +82,11 @@ TEST(pfm_to_the_byte)
                                         "\0\0\xC0\x3F"
                                         "\0\0\x80\x7F";
     static const SdmPairFiles names = {.output = "d.pfm"};
-    unsigned char have[64];
     SdmDisparityOptions opt;
     sdm_disparity_default(&opt);
     assert_int_equal(sdm_outputs_write(ctx, &names, &opt, 2, 2, d), SDM_OK);
-    FILE *const f = fopen("d.pfm", "rb");
-    assert_non_null(f);
-    const size_t n = fread(have, 1, sizeof have, f);
-    fclose(f);
+    size_t n;
+    FREED unsigned char *const have = read_all("d.pfm", &n);
     unlink("d.pfm");
     assert_int_equal(n, sizeof want - 1);
     assert_memory_equal(have, want, n);
