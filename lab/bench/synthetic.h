@@ -36,7 +36,7 @@ SdmStatus sdm_syn_surface(SdmContext *ctx, const SynScene *s, const SdmWindow *w
 SdmStatus sdm_syn_read(SdmContext *ctx, void *user, int64_t x0, int64_t y0, int64_t w, int64_t h,
                        int16_t *out);
 
-/* What the chain matches of a scene. */
+/* The input of the chain that a scene is. */
 static inline SdmMatchInput sdm_syn_input(const SynScene *s, const SdmMatchSettings *settings)
 {
     return (SdmMatchInput){
