@@ -247,7 +247,7 @@ SdmStatus sdm_info(SdmContext *ctx, const char *left, const char *right)
     PASS(sdm_alloc(ctx, &info, 1, sizeof *info, "scene description"));
     PASS(sdm_scene_describe(ctx, scene, info));
     call.result = cJSON_CreateObject();
-    sdm_result_info(info, call.result);
+    sdm_result_info(scene, info, call.result);
     return SDM_OK;
 }
 

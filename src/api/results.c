@@ -77,33 +77,34 @@ void sdm_result_run(SdmContext *ctx, const char *output, const SdmDemResult *res
         cJSON_AddNumberToObject(stages, sdm_stage_names[i], sdm_stage_time(ctx, i));
 }
 
-static void add_view(cJSON *to, const char *name, const SdmViewInfo *view)
+static void add_view(cJSON *to, const SdmScene *scene, const SdmSceneInfo *info, int k)
 {
-    cJSON *const object = cJSON_AddObjectToObject(to, name);
-    SDM_JSON(object, SDM_FIELD("name", view->name), SDM_FIELD("camera", view->camera),
-             SDM_FIELD("camera_source", view->camera_source), SDM_FIELD("camera_doubt", view->camera_doubt),
-             SDM_FIELD("mask", view->mask), SDM_FIELD("unusable", view->unusable),
-             SDM_FIELD("saturated", view->saturated), SDM_FIELD("width", view->width),
-             SDM_FIELD("height", view->height), SDM_FIELD("bin", fmax(view->bin, 1.0)));
+    const SdmView *const v = &scene->view[k];
+    cJSON *const object = cJSON_AddObjectToObject(to, k ? "right" : "left");
+    SDM_JSON(object, SDM_FIELD("name", v->name), SDM_FIELD("camera", v->camera->kind),
+             SDM_FIELD("camera_source", v->note.source), SDM_FIELD("camera_doubt", v->note.doubt),
+             SDM_FIELD("mask", info->mask[k]), SDM_FIELD("unusable", v->image->unusable),
+             SDM_FIELD("saturated", v->image->saturated), SDM_FIELD("width", v->image->width),
+             SDM_FIELD("height", v->image->height), SDM_FIELD("bin", fmax(v->note.bin, 1.0)));
 }
 
-void sdm_result_info(const SdmSceneInfo *info, cJSON *to)
+void sdm_result_info(const SdmScene *scene, const SdmSceneInfo *info, cJSON *to)
 {
-    SDM_JSON(to, SDM_FIELD("sensor", info->sensor), SDM_FIELD("kind", info->kind), SDM_FIELD("id", info->id),
-             SDM_FIELD("time_utc", info->time_utc));
-    add_view(to, "left", &info->view[0]);
-    add_view(to, "right", &info->view[1]);
-    SDM_JSON(to, SDM_FIELD("convergence_deg", info->convergence_deg),
-             SDM_FIELD("base_height", info->base_height), SDM_FIELD("gsd_m", info->gsd_m),
-             SDM_FIELD("right_gsd_m", info->right_gsd_m), SDM_FIELD("centre_lon_deg", info->centre_lon_deg),
-             SDM_FIELD("centre_lat_deg", info->centre_lat_deg));
+    const SdmFrame *const f = &info->frame;
+    SDM_JSON(to, SDM_FIELD("sensor", scene->view[0].camera->kind), SDM_FIELD("kind", scene->kind),
+             SDM_FIELD("id", scene->id), SDM_FIELD("time_utc", scene->time_utc));
+    add_view(to, scene, info, 0);
+    add_view(to, scene, info, 1);
+    SDM_JSON(to, SDM_FIELD("convergence_deg", f->convergence_deg), SDM_FIELD("base_height", f->base_height),
+             SDM_FIELD("gsd_m", f->gsd_m), SDM_FIELD("right_gsd_m", f->right_gsd_m),
+             SDM_FIELD("centre_lon_deg", f->lon_deg), SDM_FIELD("centre_lat_deg", f->lat_deg));
     cJSON *const corners = cJSON_AddArrayToObject(to, "corners_deg");
     for (int k = 0; k < 4; k++)
         cJSON_AddItemToArray(corners, cJSON_CreateDoubleArray(info->corner_deg[k], 2));
     SDM_JSON(to, SDM_FIELD("overlap", info->overlap), SDM_FIELD("footprint_m2", info->footprint_m2),
-             SDM_FIELD("hmin_m", info->hmin_m), SDM_FIELD("hmax_m", info->hmax_m),
-             SDM_FIELD("crs", info->crs), SDM_FIELD("spacing", info->spacing), SDM_FIELD("cols", info->cols),
-             SDM_FIELD("rows", info->rows), SDM_FIELD("tiles", info->tiles),
+             SDM_FIELD("hmin_m", f->hmin_m), SDM_FIELD("hmax_m", f->hmax_m), SDM_FIELD("crs", info->crs),
+             SDM_FIELD("spacing", info->grid.spacing), SDM_FIELD("cols", info->grid.cols),
+             SDM_FIELD("rows", info->grid.rows), SDM_FIELD("tiles", info->tiles),
              SDM_FIELD("expected_memory_bytes", info->memory_bytes),
              SDM_FIELD("expected_seconds", info->seconds));
 }

@@ -91,39 +91,41 @@ static const char *figure(char out[64], double value, int digits, const char *un
     return out;
 }
 
-static void print_view(SdmScreen *screen, const char *title, const SdmViewInfo *view)
+static void print_view(SdmScreen *screen, const SdmScene *scene, const SdmSceneInfo *info, int k)
 {
-    sdm_screen_print(screen, "%-16s %s", title, view->name);
-    sdm_screen_print(screen, "  image          %" PRId64 " x %" PRId64 " px (columns x rows)", view->width,
-                     view->height);
-    if (view->bin)
-        sdm_screen_print(screen, "  binned         each pixel is the mean of %d x %d of the file", view->bin,
-                         view->bin);
+    const SdmView *const v = &scene->view[k];
     char unusable[64], saturated[64];
-    sdm_screen_print(screen, "  mask           %s", view->mask);
+    sdm_screen_print(screen, "%-16s %s", k ? "right" : "left", v->name);
+    sdm_screen_print(screen, "  image          %" PRId64 " x %" PRId64 " px (columns x rows)",
+                     v->image->width, v->image->height);
+    if (v->note.bin)
+        sdm_screen_print(screen, "  binned         each pixel is the mean of %d x %d of the file",
+                         v->note.bin, v->note.bin);
+    sdm_screen_print(screen, "  mask           %s", info->mask[k]);
     sdm_screen_print(screen, "  pixels         %s not usable, %s saturated",
-                     figure(unusable, 100.0 * view->unusable, 2, "%"),
-                     figure(saturated, 100.0 * view->saturated, 2, "%"));
-    sdm_screen_print(screen, "  camera         %s%s%s", view->camera, *view->camera_source ? " from " : "",
-                     view->camera_source);
-    if (*view->camera_doubt)
-        sdm_screen_print(screen, "  doubt          %s", view->camera_doubt);
+                     figure(unusable, 100.0 * v->image->unusable, 2, "%"),
+                     figure(saturated, 100.0 * v->image->saturated, 2, "%"));
+    sdm_screen_print(screen, "  camera         %s%s%s", v->camera->kind, *v->note.source ? " from " : "",
+                     v->note.source);
+    if (*v->note.doubt)
+        sdm_screen_print(screen, "  doubt          %s", v->note.doubt);
 }
 
-static void print_info(SdmScreen *screen, const SdmSceneInfo *info, int threads)
+static void print_info(SdmScreen *screen, const SdmScene *scene, const SdmSceneInfo *info, int threads)
 {
+    const SdmFrame *const f = &info->frame;
     char a[64], b[64];
-    sdm_screen_print(screen, "scene            %s", info->id);
-    sdm_screen_print(screen, "kind             %s (sensor %s)", info->kind, info->sensor);
-    sdm_screen_print(screen, "time             %s", *info->time_utc ? info->time_utc : "unknown");
-    print_view(screen, "left", &info->view[0]);
-    print_view(screen, "right", &info->view[1]);
-    sdm_screen_print(screen, "convergence      %s", figure(a, info->convergence_deg, 2, "deg"));
-    sdm_screen_print(screen, "base/height      %s", figure(a, info->base_height, 4, ""));
-    sdm_screen_print(screen, "ground sample    %s, right %s", figure(a, info->gsd_m, 2, "m"),
-                     figure(b, info->right_gsd_m, 2, "m"));
-    sdm_screen_print(screen, "centre           lon %s, lat %s", figure(a, info->centre_lon_deg, 5, "deg"),
-                     figure(b, info->centre_lat_deg, 5, "deg"));
+    sdm_screen_print(screen, "scene            %s", scene->id);
+    sdm_screen_print(screen, "kind             %s (sensor %s)", scene->kind, scene->view[0].camera->kind);
+    sdm_screen_print(screen, "time             %s", *scene->time_utc ? scene->time_utc : "unknown");
+    print_view(screen, scene, info, 0);
+    print_view(screen, scene, info, 1);
+    sdm_screen_print(screen, "convergence      %s", figure(a, f->convergence_deg, 2, "deg"));
+    sdm_screen_print(screen, "base/height      %s", figure(a, f->base_height, 4, ""));
+    sdm_screen_print(screen, "ground sample    %s, right %s", figure(a, f->gsd_m, 2, "m"),
+                     figure(b, f->right_gsd_m, 2, "m"));
+    sdm_screen_print(screen, "centre           lon %s, lat %s", figure(a, f->lon_deg, 5, "deg"),
+                     figure(b, f->lat_deg, 5, "deg"));
     for (int k = 0; k < 4; k++)
         sdm_screen_print(screen, "%s lon %s, lat %s", k == 0 ? "corners of left " : "                ",
                          figure(a, info->corner_deg[k][0], 5, "deg"),
@@ -131,11 +133,12 @@ static void print_info(SdmScreen *screen, const SdmSceneInfo *info, int threads)
     sdm_screen_print(screen, "overlap          %s of the left image, %s",
                      figure(a, 100.0 * info->overlap, 1, "%"),
                      figure(b, 1e-6 * info->footprint_m2, 1, "km2"));
-    sdm_screen_print(screen, "heights          %s to %s above the ellipsoid", figure(a, info->hmin_m, 0, "m"),
-                     figure(b, info->hmax_m, 0, "m"));
-    sdm_screen_print(
-        screen, "DEM              %" PRId64 " x %" PRId64 " cells of %.9g, %s, %" PRId64 " tile%s",
-        info->cols, info->rows, info->spacing, info->crs, info->tiles, info->tiles == 1 ? "" : "s");
+    sdm_screen_print(screen, "heights          %s to %s above the ellipsoid", figure(a, f->hmin_m, 0, "m"),
+                     figure(b, f->hmax_m, 0, "m"));
+    sdm_screen_print(screen,
+                     "DEM              %" PRId64 " x %" PRId64 " cells of %.9g, %s, %" PRId64 " tile%s",
+                     info->grid.cols, info->grid.rows, info->grid.spacing, info->crs, info->tiles,
+                     info->tiles == 1 ? "" : "s");
     sdm_screen_print(screen, "expected memory  %.0f MiB for run",
                      (double)info->memory_bytes / (1024.0 * 1024.0));
     sdm_screen_print(screen, "expected time    %s for run with %d thread%s", figure(a, info->seconds, 1, "s"),
@@ -151,9 +154,9 @@ SdmStatus sdm_command_info(SdmCall *call)
     PASS(sdm_scene_open(call->ctx, &call->options, call->line.positional[0], call->line.positional[1],
                         &scene));
     PASS(sdm_scene_describe(call->ctx, scene, info));
-    print_info(&call->screen, info, sdm_threads(call->ctx));
+    print_info(&call->screen, scene, info, sdm_threads(call->ctx));
     if (call->summary)
-        sdm_result_info(info, call->summary);
+        sdm_result_info(scene, info, call->summary);
     return SDM_OK;
 }
 

@@ -88,7 +88,7 @@ static SdmStatus locate(SdmContext *ctx, const SdmScene *sc, const SdmView *v, d
 /* Where a view's corners lie at a height: "at lon a to b, lat c to d deg". */
 static void describe_footprint(const SdmView *v, double height_m, char *out, size_t size)
 {
-    const double w = (double)sdm_image_width(v->image) - 1.0, h = (double)sdm_image_height(v->image) - 1.0;
+    const double w = (double)v->image->width - 1.0, h = (double)v->image->height - 1.0;
     double b[4] = SDM_NO_BOUNDS;
     for (int i = 0; i < 4; i++) {
         const double at[3] = {i & 1 ? w : 0.0, i & 2 ? h : 0.0, height_m};
@@ -145,8 +145,7 @@ static SdmStatus measure_pixel(SdmContext *ctx, const SdmScene *sc, const SdmVie
 static SdmStatus find_epipolar(SdmContext *ctx, const SdmScene *sc, SdmFrame *f, const Local *l)
 {
     const SdmView *const left = &sc->view[0], *const right = &sc->view[1];
-    const double col = 0.5 * (double)(sdm_image_width(left->image) - 1),
-                 row = 0.5 * (double)(sdm_image_height(left->image) - 1);
+    const double col = 0.5 * (double)(left->image->width - 1), row = 0.5 * (double)(left->image->height - 1);
     const double dh = 0.05 * (f->hmax_m - f->hmin_m) + 10.0;
     double ground[4][3], at[4], x[4], y[4];
     PASS(locate(ctx, sc, left, col, row, f->h0_m, ground[0]));
@@ -194,8 +193,8 @@ static SdmStatus find_epipolar(SdmContext *ctx, const SdmScene *sc, SdmFrame *f,
 static SdmStatus find_gsd(SdmContext *ctx, const SdmScene *sc, SdmFrame *f, const Local *l)
 {
     const SdmView *const left = &sc->view[0];
-    const double middle[2] = {0.5 * (double)(sdm_image_width(left->image) - 1),
-                              0.5 * (double)(sdm_image_height(left->image) - 1)};
+    const double middle[2] = {0.5 * (double)(left->image->width - 1),
+                              0.5 * (double)(left->image->height - 1)};
     double side[3];
     PASS(measure_pixel(ctx, sc, left, f, l, middle, side));
     f->gsd_m = side[2];
@@ -211,7 +210,7 @@ static SdmStatus find_gsd(SdmContext *ctx, const SdmScene *sc, SdmFrame *f, cons
 static SdmStatus outline(SdmContext *ctx, const SdmScene *sc, const SdmView *v, const SdmFrame *f,
                          const Local *l, double h, double b[4])
 {
-    const double w = (double)sdm_image_width(v->image) - 1.0, hh = (double)sdm_image_height(v->image) - 1.0;
+    const double w = (double)v->image->width - 1.0, hh = (double)v->image->height - 1.0;
     const double c = cos(f->angle_rad), s = sin(f->angle_rad);
     for (int side = 0; side < 4; side++)
         for (int i = 0; i <= EDGE; i++) {
@@ -234,8 +233,7 @@ static SdmStatus pixel_phase(SdmContext *ctx, const SdmScene *sc, const SdmFrame
 {
     const SdmView *const v = &sc->view[0];
     const double c = cos(f->angle_rad), s = sin(f->angle_rad), quarter = 0.25;
-    const double w = floor(quarter * (double)sdm_image_width(v->image)),
-                 h = floor(quarter * (double)sdm_image_height(v->image));
+    const double w = floor(quarter * (double)v->image->width), h = floor(quarter * (double)v->image->height);
     const double at[3][2] = {{2.0 * w, 2.0 * h}, {3.0 * w, 2.0 * h}, {2.0 * w, 3.0 * h}};
     double uv[3][2];
     phase[0] = phase[1] = 0.0;
@@ -347,9 +345,8 @@ static SdmStatus height_range(SdmContext *ctx, const SdmScene *sc, SdmFrame *f)
     const SdmOptions *const o = sc->options;
     double lo[2], hi[2];
     for (int i = 0; i < 2; i++) {
-        sdm_camera_height_range(sc->view[i].camera, &lo[i], &hi[i]);
-        lo[i] = fmax(lo[i], -500.0);
-        hi[i] = fmin(hi[i], 9000.0);
+        lo[i] = fmax(sc->view[i].camera->hmin_m, -500.0);
+        hi[i] = fmin(sc->view[i].camera->hmax_m, 9000.0);
     }
     f->hmin_m = isnan(o->hmin_m) ? fmax(lo[0], lo[1]) : o->hmin_m;
     f->hmax_m = isnan(o->hmax_m) ? fmin(hi[0], hi[1]) : o->hmax_m;
@@ -364,8 +361,8 @@ SdmStatus sdm_frame_find(SdmContext *ctx, const SdmScene *scene, SdmFrame *f)
     Local l;
     *f = (SdmFrame){.base_height = NAN};
     PASS(height_range(ctx, scene, f));
-    PASS(locate(ctx, scene, left, 0.5 * (double)(sdm_image_width(left->image) - 1),
-                0.5 * (double)(sdm_image_height(left->image) - 1), f->h0_m, g));
+    PASS(locate(ctx, scene, left, 0.5 * (double)(left->image->width - 1),
+                0.5 * (double)(left->image->height - 1), f->h0_m, g));
     f->lon_deg = g[0];
     f->lat_deg = g[1];
     local_at(f->lon_deg, f->lat_deg, &l);

@@ -157,6 +157,14 @@ void sdm_lattice_row(const SdmLattice *lat, const SdmWindow *win, int j, enum Sd
         fill_du_dh(r, fv, inv);
 }
 
+/* The axis of a node's position in an image, px, at height0 + t. */
+static double position(const SdmNode *n, enum SdmSide side, int axis, double t)
+{
+    return side == SDM_LEFT ? (double)n->left[axis] / SDM_FIX
+                            : (double)n->right[axis] / SDM_FIX +
+                                  t * ((double)n->right_b[axis] + t * (double)n->right_c[axis]);
+}
+
 void sdm_lattice_bounds(const SdmLattice *lat, const SdmWindow *win, enum SdmSide side, double hmin_m,
                         double hmax_m, int margin, int64_t bounds[4])
 {
@@ -171,12 +179,7 @@ void sdm_lattice_bounds(const SdmLattice *lat, const SdmWindow *win, enum SdmSid
             const SdmNode *const n = &lat->node[j * lat->nu + i];
             for (int k = 0; k < (side == SDM_LEFT ? 1 : 2); k++) {
                 const double t = (k ? hmax_m : hmin_m) - lat->height0_m;
-                double p[2];
-                for (int a = 0; a < 2; a++)
-                    p[a] = side == SDM_LEFT ? (double)n->left[a] / SDM_FIX
-                                            : (double)n->right[a] / SDM_FIX +
-                                                  t * ((double)n->right_b[a] + t * (double)n->right_c[a]);
-                sdm_bounds_add(b, p[0], p[1]);
+                sdm_bounds_add(b, position(n, side, 0, t), position(n, side, 1, t));
             }
         }
     for (int a = 0; a < 2; a++) {
@@ -185,55 +188,38 @@ void sdm_lattice_bounds(const SdmLattice *lat, const SdmWindow *win, enum SdmSid
     }
 }
 
-/* The cell of a position, clamped to the lattice.  f: position in the cell, 0..1. */
-static const SdmNode *cell_of(const SdmLattice *lat, double u, double v, double f[2])
+/* Interpolate in the cell of a position, which is clamped to the lattice: the axis of an image, or, side 2,
+ * of the ground. */
+static double interpolate(const SdmLattice *lat, double u, double v, double h_m, int side, int axis)
 {
     const double x = (u - (double)lat->u0) / lat->step, y = (v - (double)lat->v0) / lat->step;
     const int i = (int)fmin(fmax(floor(x), 0.0), lat->nu - 2.0),
               j = (int)fmin(fmax(floor(y), 0.0), lat->nv - 2.0);
-    f[0] = x - i;
-    f[1] = y - j;
-    return lat->node + (size_t)j * (size_t)lat->nu + (size_t)i;
-}
-
-static double bilinear(const double c[4], const double f[2])
-{
-    const double top = c[0] + f[0] * (c[1] - c[0]), low = c[2] + f[0] * (c[3] - c[2]);
-    return top + f[1] * (low - top);
+    const double t = h_m - lat->height0_m;
+    double c[4];
+    for (int k = 0; k < 4; k++) {
+        const SdmNode *const n = lat->node + (size_t)(j + k / 2) * (size_t)lat->nu + (size_t)(i + k % 2);
+        c[k] = side < 2 ? position(n, (enum SdmSide)side, axis, t)
+                        : n->ground[axis] + t * ((double)n->ground_b[axis] + t * (double)n->ground_c[axis]);
+    }
+    const double top = c[0] + (x - i) * (c[1] - c[0]), low = c[2] + (x - i) * (c[3] - c[2]);
+    return top + (y - j) * (low - top);
 }
 
 void sdm_lattice_right(const SdmLattice *lat, double u, double v, double h_m, double right[2])
 {
-    double f[2], c[4];
-    const SdmNode *const n = cell_of(lat, u, v, f), *const at[4] = {n, n + 1, n + lat->nu, n + lat->nu + 1};
-    const double t = h_m - lat->height0_m;
-    for (int a = 0; a < 2; a++) {
-        for (int k = 0; k < 4; k++)
-            c[k] = (double)at[k]->right[a] / SDM_FIX +
-                   t * ((double)at[k]->right_b[a] + t * (double)at[k]->right_c[a]);
-        right[lat->turned[SDM_RIGHT] ? 1 - a : a] = bilinear(c, f);
-    }
+    for (int a = 0; a < 2; a++)
+        right[lat->turned[SDM_RIGHT] ? 1 - a : a] = interpolate(lat, u, v, h_m, SDM_RIGHT, a);
 }
 
 void sdm_lattice_left(const SdmLattice *lat, double u, double v, double left[2])
 {
-    double f[2], c[4];
-    const SdmNode *const n = cell_of(lat, u, v, f), *const at[4] = {n, n + 1, n + lat->nu, n + lat->nu + 1};
-    for (int a = 0; a < 2; a++) {
-        for (int k = 0; k < 4; k++)
-            c[k] = (double)at[k]->left[a] / SDM_FIX;
-        left[lat->turned[SDM_LEFT] ? 1 - a : a] = bilinear(c, f);
-    }
+    for (int a = 0; a < 2; a++)
+        left[lat->turned[SDM_LEFT] ? 1 - a : a] = interpolate(lat, u, v, lat->height0_m, SDM_LEFT, a);
 }
 
 void sdm_lattice_ground(const SdmLattice *lat, double u, double v, double h_m, double ground[2])
 {
-    double f[2], c[4];
-    const SdmNode *const n = cell_of(lat, u, v, f), *const at[4] = {n, n + 1, n + lat->nu, n + lat->nu + 1};
-    const double t = h_m - lat->height0_m;
-    for (int a = 0; a < 2; a++) {
-        for (int k = 0; k < 4; k++)
-            c[k] = at[k]->ground[a] + t * ((double)at[k]->ground_b[a] + t * (double)at[k]->ground_c[a]);
-        ground[a] = bilinear(c, f);
-    }
+    for (int a = 0; a < 2; a++)
+        ground[a] = interpolate(lat, u, v, h_m, 2, a);
 }

@@ -375,8 +375,8 @@ SdmStatus sdm_lattice_check_map(SdmContext *ctx, const SdmLatticeRequest *q, con
 
 static bool inside(const SdmView *view, const double at[2])
 {
-    return at[0] >= 0.0 && at[1] >= 0.0 && at[0] <= (double)(sdm_image_width(view->image) - 1) &&
-           at[1] <= (double)(sdm_image_height(view->image) - 1);
+    return at[0] >= 0.0 && at[1] >= 0.0 && at[0] <= (double)(view->image->width - 1) &&
+           at[1] <= (double)(view->image->height - 1);
 }
 
 /* The right position that the cameras and their correction give for a left position and a height. */

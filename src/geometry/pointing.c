@@ -16,16 +16,14 @@ void sdm_pointing_basis(int degree, double x, double y, double *out)
             out[k++] = xp[d - j] * yp[j];
 }
 
-static double polynomial_at(const SdmPointing *p, double x, double y)
+double sdm_pointing_polynomial(const SdmPointing *scale, int degree, const double *coef, double col,
+                               double row)
 {
-    double xp[SDM_POINT_MAX_DEGREE + 1] = {1.0}, yp[SDM_POINT_MAX_DEGREE + 1] = {1.0}, sum = 0.0;
-    for (int i = 1; i <= p->degree; i++) {
-        xp[i] = xp[i - 1] * x;
-        yp[i] = yp[i - 1] * y;
-    }
-    for (int d = 0, k = 0; d <= p->degree; d++)
-        for (int j = 0; j <= d; j++, k++)
-            sum += p->coef[k] * xp[d - j] * yp[j];
+    double term[SDM_POINT_MAX_TERMS], sum = 0.0;
+    sdm_pointing_basis(degree, (col - scale->centre[0]) / scale->scale[0],
+                       (row - scale->centre[1]) / scale->scale[1], term);
+    for (int i = 0; i < sdm_terms(degree); i++)
+        sum += coef[i] * term[i];
     return sum;
 }
 
@@ -44,8 +42,7 @@ double sdm_pointing_profile(const SdmPointing *p, double row)
 
 double sdm_pointing_value(const SdmPointing *p, double col, double row)
 {
-    return polynomial_at(p, (col - p->centre[0]) / p->scale[0], (row - p->centre[1]) / p->scale[1]) +
-           sdm_pointing_profile(p, row);
+    return sdm_pointing_polynomial(p, p->degree, p->coef, col, row) + sdm_pointing_profile(p, row);
 }
 
 void sdm_pointing_apply(const SdmPointing *p, size_t n, double *image)
@@ -77,16 +74,6 @@ bool sdm_along_given(const SdmAlongCorrection *a)
     return any;
 }
 
-double sdm_along_polynomial(const SdmAlongCorrection *a, const SdmPointing *scale, double col, double row)
-{
-    double term[SDM_ALONG_MAX_TERMS], sum = 0.0;
-    sdm_pointing_basis(a->degree, (col - scale->centre[0]) / scale->scale[0],
-                       (row - scale->centre[1]) / scale->scale[1], term);
-    for (int i = 0; i < sdm_terms(a->degree); i++)
-        sum += a->coef[i] * term[i];
-    return sum;
-}
-
 double sdm_along_profile(const SdmAlongCorrection *a, int view, double row)
 {
     double sum = 0.0;
@@ -101,6 +88,6 @@ double sdm_along_profile(const SdmAlongCorrection *a, int view, double row)
 double sdm_along_value(const SdmAlongCorrection *a, const SdmPointing *scale, const double right[2],
                        double left_row)
 {
-    return sdm_along_polynomial(a, scale, right[0], right[1]) +
+    return sdm_pointing_polynomial(scale, a->degree, a->coef, right[0], right[1]) +
            sdm_along_profile(a, SDM_ALONG_RIGHT, right[1]) + sdm_along_profile(a, SDM_ALONG_LEFT, left_row);
 }

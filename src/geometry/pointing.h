@@ -29,6 +29,9 @@ typedef struct SdmPointing {
 
 /* Terms 1, x, y, x^2, xy, y^2 ... up to a degree. */
 void sdm_pointing_basis(int degree, double x, double y, double *out);
+/* A polynomial of these terms at an image position, which is scaled as that correction does. */
+double sdm_pointing_polynomial(const SdmPointing *scale, int degree, const double *coef, double col,
+                               double row);
 /* The correction (px along dir) at an image position. */
 double sdm_pointing_value(const SdmPointing *p, double col, double row);
 /* Its profile alone (px along dir) at an image row; 0 without a profile. */
@@ -59,8 +62,6 @@ typedef struct SdmAlongCorrection {
 
 /* Is it other than 0? */
 bool sdm_along_given(const SdmAlongCorrection *a);
-/* The polynomial alone, px, at a position of the right image. */
-double sdm_along_polynomial(const SdmAlongCorrection *a, const SdmPointing *scale, double col, double row);
 /* The waves of one view alone, px, at a row of its image. */
 double sdm_along_profile(const SdmAlongCorrection *a, int view, double row);
 /* The whole correction, px, at a position of the right image and the row of its partner in the left one. */

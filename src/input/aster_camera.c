@@ -6,7 +6,7 @@
  */
 // SPDX-License-Identifier: Apache-2.0
 #include "core/core.h"
-#include "input/camera_kinds.h"
+#include "input/camera.h"
 
 #include <assert.h>
 #include <math.h>

@@ -31,7 +31,3 @@ SdmStatus sdm_aster_open_folder(SdmContext *ctx, const char *path, const char *g
 const char *sdm_aster_product_of(CSLConstList metadata, const char *path);
 /* Fail with SDM_ERR_UNSUPPORTED: the product is `other`; the sentence says what to order instead. */
 SdmStatus sdm_aster_refuse(SdmContext *ctx, const char *path, const char *other);
-
-/* Open two rasters with RPC or, where the options give base_height, two georeferenced ones; fills
- * scene->view. */
-SdmStatus sdm_pair_open(SdmContext *ctx, const char *left, const char *right, SdmScene *scene);

@@ -1,6 +1,6 @@
 /* Camera interface: dispatches to the kind of the camera. */
 // SPDX-License-Identifier: Apache-2.0
-#include "input/camera_kinds.h"
+#include "input/camera.h"
 
 enum { CHUNK = 64 };
 
@@ -28,17 +28,6 @@ void sdm_camera_locate(const SdmCamera *cam, size_t n, const double *image, doub
         }
         cam->locate(cam, count, at[0], ground + 3 * first);
     }
-}
-
-void sdm_camera_height_range(const SdmCamera *cam, double *hmin_m, double *hmax_m)
-{
-    *hmin_m = cam->hmin_m;
-    *hmax_m = cam->hmax_m;
-}
-
-const char *sdm_camera_kind(const SdmCamera *cam)
-{
-    return cam->kind;
 }
 
 void sdm_camera_close(SdmCamera **cam)

@@ -4,8 +4,20 @@
 #pragma once
 
 #include "core/core.h"
+#include "core/math.h"
+#include "geo/geodesy.h"
 
+/* The struct of every kind of camera begins with it.  A new sensor: see SdmSensor in input/scene_open.h. */
 typedef struct SdmCamera SdmCamera;
+struct SdmCamera {
+    const char *kind;      /* "aster", "rpc", "parallel" */
+    double hmin_m, hmax_m; /* heights for which it is meant, above the ellipsoid (ASTER: -500..9000; RPC: from
+                            * its HEIGHT_OFF and HEIGHT_SCALE) */
+    int bin;               /* for the image whose pixels are the means of bin x bin; 0: none */
+    void (*project)(const SdmCamera *cam, size_t n, const double *ground, double *image);
+    void (*locate)(const SdmCamera *cam, size_t n, const double *image, double *ground);
+    void (*release)(SdmCamera *cam); /* frees what the kind owns besides its own struct; may be NULL */
+};
 
 /* ground (n x 3) -> image (n x 2: col, row); NaN where the camera is not defined.  Points outside the image
  * are extrapolated smoothly (at least half an image beyond).  lon may come as any lon + 360 k.
@@ -16,10 +28,6 @@ void sdm_camera_project(const SdmCamera *cam, size_t n, const double *ground, do
  * Inverts sdm_camera_project to better than 0.001 px.  Pure and thread-safe. */
 void sdm_camera_locate(const SdmCamera *cam, size_t n, const double *image, double *ground);
 
-/* Heights for which the camera is meant, metres above the ellipsoid (ASTER: -500..9000; RPC: from its
- * HEIGHT_OFF and HEIGHT_SCALE). */
-void sdm_camera_height_range(const SdmCamera *cam, double *hmin_m, double *hmax_m);
-
 /* Source of a camera, and doubts about it. */
 enum { SDM_CAMERA_SOURCE = 256, SDM_CAMERA_DOUBT = 320 };
 typedef struct SdmCameraNote {
@@ -27,8 +35,6 @@ typedef struct SdmCameraNote {
     char doubt[SDM_CAMERA_DOUBT];   /* a clause: why it may not be the image's; "": it may */
     int bin;                        /* a pixel of the view is the mean of bin x bin of the image; 0: of one */
 } SdmCameraNote;
-
-const char *sdm_camera_kind(const SdmCamera *cam); /* "aster", "rpc", "parallel" */
 
 /* Free *cam and set it to NULL.  Accepts pointer to NULL. */
 void sdm_camera_close(SdmCamera **cam);
@@ -71,3 +77,29 @@ typedef struct SdmParallel {
     double shift; /* metres of image displacement per metre of height */
 } SdmParallel;
 SdmStatus sdm_camera_open_parallel(SdmContext *ctx, const char *name, const SdmParallel *in, SdmCamera **out);
+
+/* ---- polynomials of the ASTER camera ---- */
+
+/* Polynomial with coefficients from the constant up, by Horner's rule. */
+static inline double sdm_poly(int degree, const double *coef, double t)
+{
+    double v = coef[degree];
+    for (int i = degree - 1; i >= 0; --i)
+        v = v * t + coef[i];
+    return v;
+}
+
+static inline double sdm_poly_slope(int degree, const double *coef, double t)
+{
+    double v = degree * coef[degree];
+    for (int i = degree - 1; i >= 1; --i)
+        v = v * t + i * coef[i];
+    return v;
+}
+
+enum { SDM_POLYFIT_MAX = 256, SDM_POLYFIT_DEGREE = 8 };
+
+/* Least-squares polynomial through n <= SDM_POLYFIT_MAX points (x about -1..1) by orthogonal columns.
+ * degree <= SDM_POLYFIT_DEGREE and < n.
+ * @return root mean square of the residuals, in units of y */
+double sdm_polyfit(int n, const double *x, const double *y, int degree, double *coef);

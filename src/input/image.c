@@ -2,44 +2,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/turn.h"
 #include "core/vector_loops.h"
-#include "input/fill_nodata.h"
 #include "input/image.h"
 
 #include <cpl_error.h>
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { STRIP_PX = 1 << 20, TURN_ROWS = 32 };
 
-int64_t sdm_image_width(const SdmImage *im)
+void sdm_fill_text(float v, char out[24])
 {
-    return im->width;
+    for (int digits = 6; digits <= 9; digits++) {
+        snprintf(out, 24, "%.*g", digits, (double)v);
+        if (strtof(out, NULL) == v)
+            return;
+    }
 }
 
-int64_t sdm_image_height(const SdmImage *im)
-{
-    return im->height;
-}
-
-void sdm_image_stretch(const SdmImage *im, double *scale, double *offset)
-{
-    *scale = im->q.scale;
-    *offset = im->q.offset;
-}
-
-void sdm_image_radiometry(const SdmImage *im, SdmRadiometry *out)
-{
-    *out = im->q;
-}
-
-void sdm_image_set_radiometry(SdmImage *im, const SdmRadiometry *r)
-{
-    im->q = *r;
-}
-
-void sdm_image_describe(const SdmImage *im, char *mask, size_t size, double *unusable, double *saturated)
+void sdm_image_describe(const SdmImage *im, char *mask, size_t size)
 {
     char own[128] = "";
     int has_nodata = 0;
@@ -63,8 +46,6 @@ void sdm_image_describe(const SdmImage *im, char *mask, size_t size, double *unu
              im->user_mask ? im->mask_option : "", im->user_mask ? GDALGetDescription(im->mask_dataset) : "");
     if (!*mask)
         snprintf(mask, size, "none");
-    *unusable = im->unusable;
-    *saturated = im->saturated;
 }
 
 /* Samples of a window as floats; false when GDAL fails.  Its threads do not say why: a file that is opened
@@ -347,11 +328,6 @@ SdmStatus sdm_image_read(SdmContext *ctx, SdmImage *im, SdmImageWindow at, int16
 SdmStatus sdm_image_read_turned(SdmContext *ctx, SdmImage *im, SdmImageWindow at, int16_t *out, unsigned *any)
 {
     return read_window(ctx, im, at, (Target){.out = out, .turned = true}, any);
-}
-
-void sdm_image_free_samples(SdmImage *im)
-{
-    sdm_free(&im->raw);
 }
 
 void sdm_image_close(SdmImage **im)

@@ -7,26 +7,6 @@
 
 enum { SDM_IMAGE_MIN_PX = 64 };
 
-struct SdmImage {
-    char name[512];
-    int64_t width, height;              /* of bins, where there are any */
-    int bin;                            /* a pixel is the mean of bin x bin of the raster; 0: of one */
-    GDALDatasetH dataset, mask_dataset; /* NULL: none, an ASTER band lies in raw */
-    GDALDatasetH mean;                  /* of several bands; NULL: one band serves */
-    GDALRasterBandH band;               /* the band to match */
-    GDALRasterBandH samples;            /* the file's band, or the first of those whose mean is matched */
-    GDALRasterBandH own_mask;           /* nodata, alpha or data set mask; NULL when every pixel counts */
-    GDALRasterBandH user_mask;          /* --mask-left, --mask-right, or the mask of an array; NULL: none */
-    const char *mask_option; /* how sdm_image_describe() names the user's mask: "--mask-left " ... */
-    bool bytes;              /* 8-bit samples */
-    bool single;             /* one band, which serves whatever --band says */
-    bool zero_is_fill;
-    uint8_t *raw;       /* a whole ASTER band, height x width, or NULL */
-    float *gain, *bias; /* ASTER: q = DN * gain + bias, per column; else NULL */
-    SdmRadiometry q;
-    double unusable, saturated; /* shares of the sampled pixels, 0..1 */
-};
-
 typedef struct SdmImageSource {
     const SdmScene *scene; /* whose options and depth hold */
     int view;              /* of the scene: which mask */

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/stats.h"
 #include "core/vector_loops.h"
-#include "input/fill_nodata.h"
 #include "input/image.h"
 
 #include <math.h>
@@ -14,8 +13,7 @@ enum {
     WINDOW_PX = 1 << 20,
     BAND_ROWS = 256,
     BANDS = 8,
-    SATURATED_PART = 20,
-    FRAME_SHARE = 2000 /* one in so many samples */
+    SATURATED_PART = 20
 };
 
 typedef struct Samples {
@@ -254,6 +252,39 @@ static void set_shares(SdmImage *im, const Samples *s)
     im->saturated = s->tried ? (double)saturated / (double)s->tried : 0.0;
 }
 
+enum { FILL_LEAST = 32, FILL_SHARE = 2000 /* one in so many samples */ };
+
+/* Number of the sorted samples [from, to) that equal the one at their upper or lower end. */
+static int64_t run_of(const float *sorted, int64_t from, int64_t to, bool top)
+{
+    const float v = sorted[top ? to - 1 : from];
+    int64_t n = 0;
+    while (n < to - from && sorted[top ? to - 1 - n : from + n] == v)
+        ++n;
+    return n;
+}
+
+int sdm_fill_find(const float *sorted, int64_t *from, int64_t *to, bool top_alone, float fill[2])
+{
+    const int64_t count = *to - *from;
+    int found = 0;
+    for (int top = top_alone; top < 2; ++top) {
+        const int64_t n = *from < *to ? run_of(sorted, *from, *to, top) : 0;
+        const int64_t a = top ? *from : *from + n, b = top ? *to - n : *to; /* the others */
+        if (n < FILL_LEAST || n * FILL_SHARE < count || a >= b)
+            continue;
+        const float v = sorted[top ? *to - 1 : *from];
+        const double spread = (double)sorted[b - 1] - (double)sorted[a];
+        const double away = top ? (double)v - (double)sorted[b - 1] : (double)sorted[a] - (double)v;
+        if (!(spread > 0.0) || !(away > spread || (!top && v == 0.0f)))
+            continue;
+        fill[found++] = v;
+        *from = a;
+        *to = b;
+    }
+    return found;
+}
+
 /* Undeclared fill, dropped from the sorted samples. */
 static void drop_fill(SdmImage *im, Samples *s)
 {
@@ -283,7 +314,7 @@ static void drop_frame(SdmImage *im, const Side side[4], Samples *s)
             sides += side[j].seen && !side[j].differ && side[j].value == frame;
         for (int64_t i = 0; i < s->count && sides > 0; i++)
             n += s->value[i] == frame;
-        if (sides < (frame >= im->q.saturated_at ? 3 : 1) || n * FRAME_SHARE < s->count || n == s->count)
+        if (sides < (frame >= im->q.saturated_at ? 3 : 1) || n * FILL_SHARE < s->count || n == s->count)
             continue;
         im->q.fill[isnan(im->q.fill[0]) ? 0 : 1] = frame;
         n = 0;

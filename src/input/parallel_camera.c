@@ -1,6 +1,6 @@
 /* Georeferenced view of a parallel pair -> camera.  The map projection is PROJ's. */
 // SPDX-License-Identifier: Apache-2.0
-#include "input/camera_kinds.h"
+#include "input/camera.h"
 #include "geo/projector.h"
 
 #include <math.h>

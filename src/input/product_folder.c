@@ -1,7 +1,6 @@
 /* The folder of a product, or one of its tiles -> the file by which GDAL opens the whole image. */
 // SPDX-License-Identifier: Apache-2.0
 #define _LARGEFILE64_SOURCE 1 /* GDAL's VSIStatBufL is a struct stat64 */
-#include "input/product_folder.h"
 #include "input/source.h"
 
 #include <cpl_conv.h>

@@ -1,6 +1,6 @@
 /* Rational polynomial coefficients (RPC00B) -> camera. */
 // SPDX-License-Identifier: Apache-2.0
-#include "input/camera_kinds.h"
+#include "input/camera.h"
 
 #include <math.h>
 

@@ -273,15 +273,14 @@ static SdmStatus fail_none(SdmContext *ctx, const char *name, char **beside)
  * them has no place for it. */
 static double rpc_distance_px(const SdmRpc *a, const SdmRpc *b, int64_t w, int64_t h)
 {
-    double lo, hi, most = 0.0;
+    double most = 0.0;
     SDM_CLOSED_BY(sdm_camera_close) SdmCamera *one = NULL, *other = NULL;
     if (sdm_camera_open_rpc(NULL, "", a, &one) != SDM_OK ||
         sdm_camera_open_rpc(NULL, "", b, &other) != SDM_OK)
         return INFINITY;
-    sdm_camera_height_range(one, &lo, &hi);
     for (int i = 0; i < 18; i++) {
         const double at[3] = {0.5 * (i % 3) * (double)w, 0.5 * (double)(i / 3 % 3) * (double)h,
-                              i < 9 ? fmax(lo, -500.0) : fmin(hi, 9000.0)};
+                              i < 9 ? fmax(one->hmin_m, -500.0) : fmin(one->hmax_m, 9000.0)};
         double ground[3], back[2];
         sdm_camera_locate(one, 1, at, ground);
         sdm_camera_project(other, 1, ground, back);

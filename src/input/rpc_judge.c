@@ -4,7 +4,6 @@
 #include "core/math.h"
 #include "geo/geodesy.h"
 #include "geo/projector.h"
-#include "input/product_folder.h"
 #include "input/rpc_find.h"
 
 #include <math.h>
@@ -24,9 +23,8 @@ static void place(const SdmImage *im, int i, double at[2])
 
 static void heights(const SdmCamera *cam, double *lo, double *hi)
 {
-    sdm_camera_height_range(cam, lo, hi);
-    *lo = fmax(*lo, EARTH_LOW_M);
-    *hi = fmin(*hi, EARTH_HIGH_M);
+    *lo = fmax(cam->hmin_m, EARTH_LOW_M);
+    *hi = fmin(cam->hmax_m, EARTH_HIGH_M);
 }
 
 /* One more reason to doubt the camera. */

@@ -8,25 +8,38 @@
 #define SDM_Q_MAX 2047
 #define SDM_Q_NODATA INT16_MIN /* masked, nodata, NaN or outside the image */
 
-typedef struct SdmImage SdmImage; /* an opened raster with its masks, radiometric table and stretch */
-
-int64_t sdm_image_width(const SdmImage *im);
-int64_t sdm_image_height(const SdmImage *im);
-/* q = DN * scale + offset.  8-bit input: scale 16, offset -2048; wider: from percentiles of the image. */
-void sdm_image_stretch(const SdmImage *im, double *scale, double *offset);
-
 /* Stretch of samples to q, saturation and fill, from statistics of the whole image.  The pixels are chosen by
  * their position, so the layout of the file does not matter. */
 typedef struct SdmRadiometry {
-    double scale, offset; /* see sdm_image_stretch() */
+    double scale, offset; /* q = DN * scale + offset.  8-bit input: 16, -2048; wider: from percentiles of
+                           * the image */
     float saturated_at;   /* samples as stored in the file; +inf when unknown */
     float fill[2];        /* samples that stand for no data, undeclared; NaN: none */
 } SdmRadiometry;
-void sdm_image_radiometry(const SdmImage *im, SdmRadiometry *out);
-void sdm_image_set_radiometry(SdmImage *im, const SdmRadiometry *r);
-/* The masks of an image in words ("0 = no data; --mask-left m.tif", "none"), and the shares (0..1, of samples
- * all over it) of its pixels that cannot be used and of those that are saturated. */
-void sdm_image_describe(const SdmImage *im, char *mask, size_t size, double *unusable, double *saturated);
+
+/* An opened raster with its masks, radiometric table and stretch.  Handles are GDAL's. */
+typedef struct SdmImage {
+    char name[512];
+    int64_t width, height;        /* of bins, where there are any */
+    int bin;                      /* a pixel is the mean of bin x bin of the raster; 0: of one */
+    void *dataset, *mask_dataset; /* NULL: none, an ASTER band lies in raw */
+    void *mean;                   /* of several bands; NULL: one band serves */
+    void *band;                   /* the band to match */
+    void *samples;                /* the file's band, or the first of those whose mean is matched */
+    void *own_mask;               /* nodata, alpha or data set mask; NULL when every pixel counts */
+    void *user_mask;              /* --mask-left, --mask-right, or the mask of an array; NULL: none */
+    const char *mask_option;      /* how sdm_image_describe() names the user's mask: "--mask-left " ... */
+    bool bytes;                   /* 8-bit samples */
+    bool single;                  /* one band, which serves whatever --band says */
+    bool zero_is_fill;
+    uint8_t *raw;       /* a whole ASTER band, height x width, or NULL */
+    float *gain, *bias; /* ASTER: q = DN * gain + bias, per column; else NULL */
+    SdmRadiometry q;
+    double unusable, saturated; /* shares of samples all over it, 0..1: cannot be used; saturated */
+} SdmImage;
+
+/* The masks of an image in words ("0 = no data; --mask-left m.tif", "none"). */
+void sdm_image_describe(const SdmImage *im, char *mask, size_t size);
 
 /* Flaws of a pixel, and of a window those of any of its pixels. */
 enum SdmFlaw {
@@ -50,12 +63,10 @@ SdmStatus sdm_image_read(SdmContext *ctx, SdmImage *im, SdmImageWindow at, int16
 /* The same, column after column: out is w x h. */
 SdmStatus sdm_image_read_turned(SdmContext *ctx, SdmImage *im, SdmImageWindow at, int16_t *out,
                                 unsigned *any);
-/* Free the samples in memory; no window can be read afterwards. */
-void sdm_image_free_samples(SdmImage *im);
 void sdm_image_close(SdmImage **im);
 
-/* A new sensor needs a reader that fills an SdmScene (called by sdm_scene_open(), beside sdm_pair_open() and
- * sdm_aster_open_hdf()), a camera of its own where it is none of these (camera_kinds.h), and an enumerator
+/* A new sensor needs a reader that fills an SdmScene (called by sdm_scene_open(), beside a pair of images and
+ * sdm_aster_open_hdf()), a camera of its own where it is none of these (camera.h), and an enumerator
  * here. */
 typedef enum SdmSensor { SDM_SENSOR_ASTER, SDM_SENSOR_RPC, SDM_SENSOR_PARALLEL } SdmSensor;
 

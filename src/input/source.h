@@ -72,3 +72,29 @@ double sdm_time_days(const char *time_utc);
 SdmStatus sdm_gdal_name(SdmContext *ctx, const char *name, char *out, size_t size);
 /* Is it such an address, or a name of GDAL's virtual file systems? */
 bool sdm_is_virtual(const char *name);
+
+/* ---- product_folder.c: a product, or one of its tiles -> the file by which GDAL opens it ---- */
+
+/* name: a folder with a DIM_*.XML (Pleiades, Pleiades Neo, SPOT) or a .TIL (WorldView, GeoEye), at most three
+ * levels down; a tile that one of these beside it lists (..._R1C1.TIF); or any other name, which is copied.
+ * out: size bytes, that file's name.  Every tile that it lists is there.  SDM_ERR_INPUT: several such files
+ * in the folder, a missing tile, a tile without it; SDM_ERR_USAGE: no such file in the folder, or a name that
+ * is too long. */
+SdmStatus sdm_product_find(SdmContext *ctx, const char *name, char *out, size_t size);
+
+/* The row and the column, from 1, of a tile by the name of its file, "..._R1C2..."; false, and neither, where
+ * it is no such name. */
+bool sdm_product_tile(const char *base, int *row, int *column);
+
+/* ---- image_stats.c: values that stand for no data although the file does not declare them ---- */
+
+/* Find undeclared nodata among the samples sorted[*from .. *to - 1], which are ascending and finite.  It is a
+ * value at an end of the range that many samples have (one in 2,000, at least 32) and that is farther from
+ * the other samples than these spread; or 0, where many samples are 0 and all others positive. top_alone: at
+ * the upper end alone, as where the file says what its nodata is, or 0 is. fill: up to two values; unchanged
+ * without any.  from, to: narrowed to the other samples.
+ * @return number of values found */
+int sdm_fill_find(const float *sorted, int64_t *from, int64_t *to, bool top_alone, float fill[2]);
+
+/* The shortest text that is read back as v; image.c. */
+void sdm_fill_text(float v, char out[24]);

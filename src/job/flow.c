@@ -226,7 +226,7 @@ static SdmStatus begin_block(SdmContext *ctx, SdmFlow *f, UnitInWork *w, const S
         sdm_device_pool_expect(f->queue, f->q.count);
     PASS(open_images(ctx, f, SDM_DEPTH_WINDOWS));
     for (int i = 0; i < 2; i++)
-        sdm_image_set_radiometry(s->images->view[i].image, &p->radiometry[i]);
+        s->images->view[i].image->q = p->radiometry[i];
     place_block(f, tile, b);
     const int64_t room = sdm_block_room(ctx, s->images, p) / sdm_device_pool_slots(f->queue) -
                          SDM_BLOCK_CELL_BYTES * b->w * b->h;

@@ -14,7 +14,6 @@
 #define LEAST_SCALE_PX 1e-4
 enum {
     COLUMNS = SDM_ALONG_MAX_TERMS + 4 * SDM_ALONG_WAVES,
-    CACHED = 32, /* columns that are kept while candidates are tried */
     FOLDINGS = 3 /* of cross-validation: by rows, by columns in two ways */
 };
 
@@ -24,13 +23,6 @@ typedef struct Strip {
     int bin[2]; /* number of its rows, by view */
     int fold[FOLDINGS];
 } Strip;
-
-/* Cosine and sine of a wave at each strip: columns of the basis. */
-typedef struct WaveColumns {
-    double per_row; /* 0: none yet */
-    int view;
-    double *value; /* strips x 2 */
-} WaveColumns;
 
 /* The fitted model; rows count from row0. */
 typedef struct Model {
@@ -50,9 +42,7 @@ typedef struct State {
     double *class_weight;         /* of each point */
     Strip *strip;
     int strips;
-    double *basis;              /* strips x COLUMNS */
-    WaveColumns cached[CACHED]; /* the oldest is replaced */
-    int cached_next;
+    double *basis; /* strips x COLUMNS */
     double *residual, *weight, *work, *point_work;
     double *point_residual;  /* from a model, of each point */
     double step, strip_rows; /* rows of a strip; those that its mean averages, windows included */
@@ -123,37 +113,13 @@ static void place_of(const State *f, const SdmAlongPoint *p, double xy[2])
     xy[1] = ((double)p->row[0] - by->centre[1]) / by->scale[1];
 }
 
-/* Columns of a wave, from the cache. */
-static const double *wave_columns(State *f, int view, double per_row)
-{
-    for (int k = 0; k < CACHED; k++)
-        if (f->cached[k].per_row == per_row && f->cached[k].view == view)
-            return f->cached[k].value;
-    WaveColumns *const c = &f->cached[f->cached_next];
-    const double share = kept(f->strip_rows, per_row);
-    f->cached_next = (f->cached_next + 1) % CACHED;
-    c->per_row = per_row;
-    c->view = view;
-    for (int i = 0; i < f->strips; i++) {
-        const double phase = TURN * per_row * (f->strip[i].row[view] - f->row0[view]);
-        c->value[2 * i] = share * cos(phase);
-        c->value[2 * i + 1] = share * sin(phase);
-    }
-    return c->value;
-}
-
 /* The columns at every strip -> f->basis. */
-static void fill_basis(State *f, const Model *m)
+static void fill_basis(const State *f, const Model *m)
 {
-    double *out = f->basis + sdm_terms(m->degree);
-    for (int i = 0; i < f->strips; i++)
-        sdm_pointing_basis(m->degree, f->strip[i].x, f->strip[i].y, f->basis + (size_t)i * COLUMNS);
-    for (int view = 0; view < 2; view++)
-        for (int k = 0; k < m->waves[view]; k++, out += 2) {
-            const double *const column = wave_columns(f, view, m->per_row[view][k]);
-            for (int i = 0; i < f->strips; i++)
-                memcpy(out + (size_t)i * COLUMNS, column + 2 * i, 2 * sizeof *out);
-        }
+    for (int i = 0; i < f->strips; i++) {
+        const Strip *const s = &f->strip[i];
+        basis_at(f, m, s->row, s->x, s->y, f->strip_rows, f->basis + (size_t)i * COLUMNS);
+    }
 }
 
 static bool is_in(const Part *part, const Strip *s)
@@ -416,8 +382,6 @@ static void make_strips(State *f, Model *m)
     const double nmad = fmax(sdm_nmad_f64(f->point_work, gather(f, -1), NULL), LEAST_SCALE_PX);
     weigh_classes(f, nmad);
     f->strips = 0;
-    for (int k = 0; k < CACHED; k++)
-        f->cached[k].per_row = 0.0;
     for (int c = 0; c < f->cells; c++)
         f->strips += make_strip(f, m, POINT_TUKEY * nmad, c, &f->strip[f->strips]);
     for (int i = 0; i < f->strips; i++)
@@ -448,22 +412,11 @@ static const double STRIPS_A_WAVE = 3.0; /* at least */
 /* Means of residuals by row. */
 typedef struct Series {
     double *row, *value, *weight; /* room each, one after the other */
-    double *turn[4];              /* room each: cosine and sine of a wave's phase, and of what a step of its
-                                   * frequency adds */
     int count;
     size_t room;
 } Series;
 
-/* Reduction of the squares of a series by a wave and its mean, whose normal equations are given. */
-static double power_of(double a[9], double b[3])
-{
-    const double start[3] = {b[0], b[1], b[2]}, before = a[0] > 0.0 ? b[0] * b[0] / a[0] : 0.0;
-    for (int r = 0; r < 3; r++)
-        a[r * 3 + r] = a[r * 3 + r] * (1.0 + 1e-6) + 1e-9;
-    return sdm_solve_cholesky(3, a, b) ? sdm_dot3(start, b) - before : 0.0;
-}
-
-/* Power of a wave of that frequency. */
+/* Reduction of the squares of a series by a wave of that frequency, and its mean. */
 static double power_at(const Series *s, double row0, double per_row)
 {
     double a[9] = {0}, b[3] = {0};
@@ -472,32 +425,10 @@ static double power_at(const Series *s, double row0, double per_row)
         const double t[3] = {1.0, cos(phase), sin(phase)};
         sdm_add_equation(3, t, s->weight[i], s->value[i], a, b);
     }
-    return power_of(a, b);
-}
-
-/* Begin to go through frequencies: the first one, and the step. */
-static void begin_turns(const Series *s, double row0, double per_row, double step)
-{
-    for (int i = 0; i < s->count; i++) {
-        const double phase = TURN * per_row * (s->row[i] - row0), more = TURN * step * (s->row[i] - row0);
-        s->turn[0][i] = cos(phase);
-        s->turn[1][i] = sin(phase);
-        s->turn[2][i] = cos(more);
-        s->turn[3][i] = sin(more);
-    }
-}
-
-/* The power at the frequency that is reached, but for rounding; go on to the next one. */
-static double power_of_turns(const Series *s)
-{
-    double a[9] = {0}, b[3] = {0};
-    for (int i = 0; i < s->count; i++) {
-        const double c = s->turn[0][i], d = s->turn[1][i], t[3] = {1.0, c, d};
-        sdm_add_equation(3, t, s->weight[i], s->value[i], a, b);
-        s->turn[0][i] = c * s->turn[2][i] - d * s->turn[3][i];
-        s->turn[1][i] = d * s->turn[2][i] + c * s->turn[3][i];
-    }
-    return power_of(a, b);
+    const double start[3] = {b[0], b[1], b[2]}, before = a[0] > 0.0 ? b[0] * b[0] / a[0] : 0.0;
+    for (int r = 0; r < 3; r++)
+        a[r * 3 + r] = a[r * 3 + r] * (1.0 + 1e-6) + 1e-9;
+    return sdm_solve_cholesky(3, a, b) ? sdm_dot3(start, b) - before : 0.0;
 }
 
 static bool is_taken(const Model *m, int view, double per_row, double rows)
@@ -519,16 +450,13 @@ static double find_peak(const State *f, const Series *s, const Model *m, int vie
 {
     const double step = 0.25 / f->span[0], first = fmax(1.0 / LONGEST_ROWS, 0.5 / f->span[0]);
     double best = 0.0, at = 0.0;
-    begin_turns(s, f->row0[view], first, step);
     for (double p = first; p <= highest(f); p += step) {
-        const double power = power_of_turns(s);
+        const double power = power_at(s, f->row0[view], p);
         if (power > best && !is_taken(m, view, p, f->span[0])) {
             best = power;
             at = p;
         }
     }
-    if (at > 0.0)
-        best = power_at(s, f->row0[view], at);
     for (double d = 0.5 * step; at > 0.0 && d > 0.005 / f->span[0]; d *= 0.5)
         for (int side = -1; side <= 1; side += 2) {
             const double p = fmax(at + side * d, first), power = power_at(s, f->row0[view], p);
@@ -866,8 +794,6 @@ static SdmStatus open_fit(SdmContext *ctx, const SdmAlongTask *task, State *f)
                    SDM_ARRAY(f->residual, cells), SDM_ARRAY(f->weight, cells), SDM_ARRAY(f->work, cells),
                    SDM_ARRAY(f->bin_sum, 2 * bins)));
     f->bin_weight = f->bin_sum + bins;
-    for (int k = 0; k < CACHED; k++)
-        PASS(sdm_alloc_raw(ctx, &f->cached[k].value, 2 * cells, sizeof(double), "strips"));
     return SDM_OK;
 }
 
@@ -875,8 +801,6 @@ static void close_fit(State *f)
 {
     SDM_FREE(&f->order, &f->begin, &f->class_weight, &f->point_work, &f->point_residual, &f->strip, &f->basis,
              &f->residual, &f->weight, &f->work, &f->bin_sum);
-    for (int k = 0; k < CACHED; k++)
-        sdm_free(&f->cached[k].value);
 }
 
 /* The model to start with: a correction, moved to the median of the points that are used. */
@@ -912,12 +836,10 @@ SdmStatus sdm_along_fit(SdmContext *ctx, const SdmAlongTask *task, SdmAlongCorre
                         (int)LEAST_POINTS);
     PASS(open_fit(ctx, task, &f));
     s.room = (size_t)fmax(fmax(f.span[0], f.span[1]) / f.step + 2.0, task->scale->profile_count);
-    PASS(sdm_alloc(ctx, &rows, 7 * s.room, sizeof *rows, "means by row"));
+    PASS(sdm_alloc(ctx, &rows, 3 * s.room, sizeof *rows, "means by row"));
     s.row = rows;
     s.value = s.row + s.room;
     s.weight = s.value + s.room;
-    for (int k = 0; k < 4; k++)
-        s.turn[k] = s.weight + (size_t)(k + 1) * s.room;
     Model m = start_model(&f, out);
     make_strips(&f, &m);
     if (f.strips < LEAST_STRIPS)

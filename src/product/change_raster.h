@@ -4,7 +4,7 @@
 #pragma once
 
 #include "geo/height_raster.h"
-#include "pointing/reference_report.h"
+#include "pointing/along_fit.h"
 #include "product/picture.h"
 
 enum { SDM_CHANGE_BANDS = 2, SDM_CHANGE_BINS = 1 << 14 };

@@ -4,7 +4,6 @@
 
 #include "core/stats.h"
 #include "geo/gdal_scope.h"
-#include "input/fill_nodata.h"
 #include "input/source.h"
 #include "kernels.h"
 

@@ -13,11 +13,6 @@ enum {
     LEAST_CELLS = 64 * 64 /* a block this small is not cut further */
 };
 
-static void shape_free(SdmFootprint *shape)
-{
-    SDM_FREE(&shape->from, &shape->to);
-}
-
 /* Add the columns from..to - 1 to row j of a shape. */
 static void widen(SdmFootprint *shape, int j, int32_t from, int32_t to)
 {
@@ -51,30 +46,23 @@ static void set_window(const SdmSurface *s, const int32_t *from, const int32_t *
                 widen(shape, j, from[i] - 1, to[i] + 1);
 }
 
-/* Where the pixels of the coarse surface may lie on the grid, and the cells of a block with what gridding
- * reaches around them. */
-typedef struct Reachable {
-    const SdmLattice *lattice;
-    const SdmGrid *grid;
-    const SdmSurface *surface;
-    double update_m; /* heights may change by it */
-    double col0, col1, row0, row1;
-} Reachable;
-
-static bool reaches(const Reachable *r, int i, int j)
+/* May pixel (i, j) of the coarse surface lie in a block, or where gridding reaches around it? */
+static bool reaches(const SdmPrepared *p, const SdmLattice *lat, const SdmBlock *b, int i, int j)
 {
-    const SdmSurface *const s = r->surface;
+    const SdmSurface *const s = &p->coarse;
+    const SdmGrid *const g = &p->grid;
     const double size = (double)((int64_t)1 << s->win.level), u = ((double)i + 0.5) * size - 0.5,
                  v = ((double)j + 0.5) * size - 0.5,
                  h = (double)s->h_m[(size_t)j * (size_t)s->win.w + (size_t)i];
     double lo[2], hi[2];
-    sdm_lattice_ground(r->lattice, u, v, h - r->update_m, lo);
-    sdm_lattice_ground(r->lattice, u, v, h + r->update_m, hi);
-    const double x0 = (fmin(lo[0], hi[0]) - r->grid->x0) / r->grid->spacing,
-                 x1 = (fmax(lo[0], hi[0]) - r->grid->x0) / r->grid->spacing;
-    const double y0 = (r->grid->y0 - fmax(lo[1], hi[1])) / r->grid->spacing,
-                 y1 = (r->grid->y0 - fmin(lo[1], hi[1])) / r->grid->spacing;
-    return !(x1 < r->col0 || x0 > r->col1 || y1 < r->row0 || y0 > r->row1);
+    sdm_lattice_ground(lat, u, v, h - p->max_update_m, lo);
+    sdm_lattice_ground(lat, u, v, h + p->max_update_m, hi);
+    const double x0 = (fmin(lo[0], hi[0]) - g->x0) / g->spacing,
+                 x1 = (fmax(lo[0], hi[0]) - g->x0) / g->spacing,
+                 y0 = (g->y0 - fmax(lo[1], hi[1])) / g->spacing,
+                 y1 = (g->y0 - fmin(lo[1], hi[1])) / g->spacing;
+    return !(x1 < (double)(b->col0 - SDM_GRID_REACH) || x0 > (double)(b->col0 + b->w + SDM_GRID_REACH) ||
+             y1 < (double)(b->row0 - SDM_GRID_REACH) || y0 > (double)(b->row0 + b->h + SDM_GRID_REACH));
 }
 
 /* The coarse pixels whose ground can lie in the block, with a margin.  win: frame pixels: first column, first
@@ -83,7 +71,6 @@ static SdmStatus find_needed(SdmContext *ctx, const SdmScene *scene, const SdmPr
                              int64_t win[4], SdmFootprint *shape)
 {
     SDM_CLOSED_BY(sdm_lattice_free) SdmLattice lat = {0};
-    const SdmGrid *const grid = &p->grid;
     const SdmSurface *const s = &p->coarse;
     const SdmLatticeRequest q = sdm_coarse_request(scene, p, 1 << s->win.level);
     SDM_OWNED int32_t *from = NULL, *to = NULL;
@@ -92,21 +79,13 @@ static SdmStatus find_needed(SdmContext *ctx, const SdmScene *scene, const SdmPr
     PASS(SDM_ALLOC(ctx, "the window of a block", SDM_ARRAY(from, rows), SDM_ARRAY(to, rows),
                    SDM_ARRAY(shape->from, rows), SDM_ARRAY(shape->to, rows)));
     PASS(sdm_lattice_build(ctx, &q, &lat));
-    const Reachable reach = {.lattice = &lat,
-                             .grid = grid,
-                             .surface = s,
-                             .update_m = p->max_update_m,
-                             .col0 = (double)(b->col0 - SDM_GRID_REACH),
-                             .col1 = (double)(b->col0 + b->w + SDM_GRID_REACH),
-                             .row0 = (double)(b->row0 - SDM_GRID_REACH),
-                             .row1 = (double)(b->row0 + b->h + SDM_GRID_REACH)};
 #pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(dynamic, 16)
     for (int j = 0; j < s->win.h; j++) { /* from both ends, so that the inside of a large block costs
                                           * nothing */
         int first = 0, end = s->win.w;
-        while (first < end && !reaches(&reach, first, j))
+        while (first < end && !reaches(p, &lat, b, first, j))
             first++;
-        while (end > first && !reaches(&reach, end - 1, j))
+        while (end > first && !reaches(p, &lat, b, end - 1, j))
             end--;
         from[j] = first < end ? first : 0;
         to[j] = first < end ? end : 0;
@@ -124,21 +103,6 @@ static void clear_block(SdmBlock *b)
     }
 }
 
-/* The window with its halo, on multiples of 16 px, inside the frame. */
-static SdmWindow grow(const SdmPrepared *p, const int64_t w[4])
-{
-    const int64_t halo = sdm_match_halo(&p->settings, p->settings.coarse_level - 1), unit = 16,
-                  size[2] = {p->frame.width, p->frame.height};
-    int64_t out[4];
-    for (int k = 0; k < 2; k++) {
-        out[k] = (w[k] - halo) < 0 ? 0 : (w[k] - halo) / unit * unit;
-        out[2 + k] = (w[2 + k] + halo + unit - 1) / unit * unit;
-        out[2 + k] = out[2 + k] > size[k] ? size[k] : out[2 + k];
-    }
-    return (SdmWindow){
-        .level = 0, .u0 = out[0], .v0 = out[1], .w = (int)(out[2] - out[0]), .h = (int)(out[3] - out[1])};
-}
-
 /* The window as far as it lies in the frame. */
 static SdmWindow inside(const SdmPrepared *p, const int64_t w[4])
 {
@@ -146,6 +110,18 @@ static SdmWindow inside(const SdmPrepared *p, const int64_t w[4])
     const int64_t u1 = w[2] < p->frame.width ? w[2] : p->frame.width,
                   v1 = w[3] < p->frame.height ? w[3] : p->frame.height;
     return (SdmWindow){.u0 = u0, .v0 = v0, .w = (int)(u1 - u0), .h = (int)(v1 - v0)};
+}
+
+/* The window with its halo, on multiples of 16 px, inside the frame. */
+static SdmWindow grow(const SdmPrepared *p, const int64_t w[4])
+{
+    const int64_t halo = sdm_match_halo(&p->settings, p->settings.coarse_level - 1), unit = 16;
+    int64_t out[4];
+    for (int k = 0; k < 2; k++) {
+        out[k] = (w[k] - halo) / unit * unit;
+        out[2 + k] = (w[2 + k] + halo + unit - 1) / unit * unit;
+    }
+    return inside(p, out);
 }
 
 /* Bytes a pixel: of the window of the images (two pyramids, lattice); of the part that level 0 computes
@@ -169,7 +145,7 @@ static void close_window(SdmBlockWork *w)
 {
     sdm_fine_result_free(&w->fine);
     sdm_window_close(&w->input);
-    shape_free(&w->shape);
+    SDM_FREE(&w->shape.from, &w->shape.to);
 }
 
 /* The widest ground hidden from the left view that is filled, px. */
@@ -184,8 +160,7 @@ static int hidden_px(const SdmMatchSettings *set)
 /* Parameters of stage 8. */
 static SdmGridding gridding_of(const SdmScene *scene, const SdmPrepared *p, const SdmLattice *lattice)
 {
-    double scale, offset;
-    sdm_image_stretch(scene->view[0].image, &scale, &offset);
+    const SdmRadiometry *const q = &scene->view[0].image->q;
     return (SdmGridding){.kernels = p->settings.kernels,
                          .lattice = lattice,
                          .x0 = p->grid.x0,
@@ -196,8 +171,8 @@ static SdmGridding gridding_of(const SdmScene *scene, const SdmPrepared *p, cons
                          .hidden_px = hidden_px(&p->settings),
                          .step_m = p->settings.semi_global ? STEP_PX / fabsf(p->settings.px_per_m) : 0.0,
                          .middle = (int32_t)lrint(0.5 * (p->hmin_m + p->hmax_m) * SDM_GRIDDING_HEIGHT_UNIT),
-                         .scale = scale,
-                         .offset = offset,
+                         .scale = q->scale,
+                         .offset = q->offset,
                          .ray_error_m_per_px = p->frame.gsd_m};
 }
 
@@ -206,11 +181,11 @@ static SdmGridding gridding_of(const SdmScene *scene, const SdmPrepared *p, cons
 #define WINDOW_READ 0.12
 #define WINDOW_MATCHED 0.88
 
-/* Stages 3 and 4 on the window of a block; the queue goes on from there.  Takes the shape over. */
-static SdmStatus begin_window(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p,
-                              SdmDevicePool *queue, SdmFootprint *shape, SdmBlockWork *w)
+/* Stages 3 and 4 on the window of a block; the queue goes on from there. */
+static SdmStatus begin_window(SdmContext *ctx, SdmDevicePool *queue, SdmBlockWork *w)
 {
-    SdmStatus st = SDM_OK;
+    const SdmScene *const scene = w->scene;
+    const SdmPrepared *const p = w->prepared;
     const SdmMatchCall call = {.in = &w->input.in,
                                .coarse = &p->coarse,
                                .win = &w->win,
@@ -218,23 +193,14 @@ static SdmStatus begin_window(SdmContext *ctx, const SdmScene *scene, const SdmP
                                .gridding = &w->gridding,
                                .block = &w->block};
     const int lmax = sdm_device_pool_makes_levels(queue, &p->settings) ? 0 : p->settings.coarse_level - 1;
-    TRY(sdm_window_open(ctx, scene, p, &w->win, &p->grid, lmax, &w->input));
+    PASS(sdm_window_open(ctx, scene, p, &w->win, &p->grid, lmax, &w->input));
     for (int k = 0; k < 2 && w->is_last && !sdm_device_pool_on_device(queue); k++)
-        sdm_image_free_samples(scene->view[k].image);
+        sdm_free(&scene->view[k].image->raw);
     w->gridding = gridding_of(scene, p, &w->input.lattice);
-    TRY(sdm_grid_ground_m(ctx, &p->grid, p->frame.lon_deg, p->frame.lat_deg, &w->gridding.spacing_m));
-    w->shape = *shape;
-    *shape = (SdmFootprint){.level = 0};
+    PASS(sdm_grid_ground_m(ctx, &p->grid, p->frame.lon_deg, p->frame.lat_deg, &w->gridding.spacing_m));
     w->input.in.footprint = &w->shape;
-    const SdmProgressPart around = sdm_progress_enter(ctx, WINDOW_READ, WINDOW_MATCHED);
-    st = sdm_device_pool_begin(ctx, queue, &call, &w->fine, &w->slot);
-    sdm_progress_leave(&around);
-done:
-    if (st != SDM_OK) {
-        w->slot = -1;
-        close_window(w);
-    }
-    return st;
+    SDM_PROGRESS(ctx, WINDOW_READ, WINDOW_MATCHED);
+    return sdm_device_pool_begin(ctx, queue, &call, &w->fine, &w->slot);
 }
 
 /* Stage 8, where the device has not done it. */
@@ -249,10 +215,10 @@ static SdmStatus grid_window(SdmContext *ctx, SdmBlockWork *w)
 /* Compute the block once more, on the processor. */
 static SdmStatus begin_again(SdmContext *ctx, SdmDevicePool *queue, SdmBlockWork *w)
 {
-    const SdmBlock place = {.col0 = w->block.col0, .row0 = w->block.row0, .w = w->block.w, .h = w->block.h};
+    const SdmBlock b = w->block;
     close_window(w);
     sdm_block_free(&w->block);
-    w->block = place;
+    w->block = (SdmBlock){.col0 = b.col0, .row0 = b.row0, .w = b.w, .h = b.h};
     return sdm_block_begin(ctx, w->scene, w->prepared, queue, w->room, w);
 }
 
@@ -304,38 +270,38 @@ void sdm_block_abandon(SdmDevicePool *queue, SdmBlockWork *w)
 }
 
 /* Copy a part of a block into its place. */
-static void copy_part(const SdmBlock *part, SdmBlock *to)
+static void copy_part(const SdmBlock *part, const SdmBlock *to)
 {
+    float *const from[] = {part->height_m, part->score, part->ray_error_m, part->spread_m, part->ortho};
+    float *const into[] = {to->height_m, to->score, to->ray_error_m, to->spread_m, to->ortho};
+    const size_t n = (size_t)part->w;
     for (int64_t r = 0; r < part->h; r++) {
-        const int64_t from = r * part->w, at = (part->row0 - to->row0 + r) * to->w + part->col0 - to->col0;
-        const size_t n = (size_t)part->w;
-        memcpy(to->height_m + at, part->height_m + from, n * sizeof(float));
-        memcpy(to->score + at, part->score + from, n * sizeof(float));
-        memcpy(to->ray_error_m + at, part->ray_error_m + from, n * sizeof(float));
-        memcpy(to->spread_m + at, part->spread_m + from, n * sizeof(float));
-        memcpy(to->ortho + at, part->ortho + from, n * sizeof(float));
-        memcpy(to->count + at, part->count + from, n * sizeof(uint16_t));
-        memcpy(to->mask + at, part->mask + from, n * sizeof(uint16_t));
+        const int64_t i = r * part->w, at = (part->row0 - to->row0 + r) * to->w + part->col0 - to->col0;
+        for (int k = 0; k < 5; k++)
+            memcpy(into[k] + at, from[k] + i, n * sizeof(float));
+        memcpy(to->count + at, part->count + i, n * sizeof(uint16_t));
+        memcpy(to->mask + at, part->mask + i, n * sizeof(uint16_t));
     }
 }
 
 /* Two halves, one after the other. */
-static SdmStatus compute_halves(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p,
-                                SdmDevicePool *queue, int64_t room, SdmBlock *block)
+static SdmStatus compute_halves(SdmContext *ctx, SdmDevicePool *queue, SdmBlockWork *whole)
 {
+    SdmBlock *const block = &whole->block;
     SdmStatus st = SDM_OK;
     SdmBlockWork w = {.slot = -1};
     SdmBlock *const part = &w.block;
     const bool wide = block->w >= block->h;
-    const int64_t half = (wide ? block->w : block->h) / 2;
+    const int64_t all = wide ? block->w : block->h, half = all / 2;
     TRY(sdm_block_alloc(ctx, block->col0, block->row0, block->w, block->h, block));
     for (int i = 0; i < 2; i++) {
-        const int64_t from = i ? half : 0, n = i ? (wide ? block->w : block->h) - half : half;
+        const int64_t from = i ? half : 0, n = i ? all - half : half;
         *part = (SdmBlock){.col0 = block->col0 + (wide ? from : 0),
                            .row0 = block->row0 + (wide ? 0 : from),
                            .w = wide ? n : block->w,
                            .h = wide ? block->h : n};
-        TRY(sdm_block_begin(ctx, scene, p, queue, room - SDM_BLOCK_CELL_BYTES * part->w * part->h, &w));
+        const int64_t room = whole->room - SDM_BLOCK_CELL_BYTES * part->w * part->h;
+        TRY(sdm_block_begin(ctx, whole->scene, whole->prepared, queue, room, &w));
         TRY(sdm_block_end(ctx, queue, &w));
         copy_part(part, block);
         sdm_block_free(part);
@@ -354,22 +320,18 @@ static bool device_has_room(SdmContext *ctx, SdmDevicePool *queue, const SdmPrep
     return sdm_device_pool_has_room(ctx, queue, &p->settings, w, h, win->w, win->h);
 }
 
-SdmStatus sdm_block_begin(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, SdmDevicePool *queue,
-                          int64_t room, SdmBlockWork *w)
+/* The block of work, whose place is set; without a window to wait for, its slot stays -1. */
+static SdmStatus begin_block(SdmContext *ctx, SdmDevicePool *queue, SdmBlockWork *w)
 {
+    const SdmPrepared *const p = w->prepared;
     SdmBlock *const block = &w->block;
-    SDM_CLOSED_BY(shape_free) SdmFootprint shape = {.level = 0};
     int64_t at[4] = {0};
     SDM_CLOSED_BY(sdm_gdal_config_end) SdmGdalConfig config = {NULL, false};
-    w->slot = -1;
-    w->scene = scene;
-    w->prepared = p;
-    w->room = room;
     PASS(sdm_check_stop(ctx));
-    PASS(sdm_gdal_config_begin(ctx, scene->options, &config));
+    PASS(sdm_gdal_config_begin(ctx, w->scene->options, &config));
     if (block->w < 1 || block->h < 1)
         return sdm_block_alloc(ctx, block->col0, block->row0, block->w, block->h, block);
-    PASS(find_needed(ctx, scene, p, block, at, &shape));
+    PASS(find_needed(ctx, w->scene, p, block, at, &w->shape));
     w->win = grow(p, at);
     w->need = inside(p, at);
     const SdmWindow *const win = &w->win, *const need = &w->need;
@@ -378,12 +340,26 @@ SdmStatus sdm_block_begin(SdmContext *ctx, const SdmScene *scene, const SdmPrepa
         clear_block(block);
         return SDM_OK;
     }
-    const bool too_large = (room != 0 && sdm_window_bytes(&p->settings, need->w, need->h, p->frame.width,
-                                                          p->frame.height) > room) ||
+    const bool too_large = (w->room != 0 && sdm_window_bytes(&p->settings, need->w, need->h, p->frame.width,
+                                                             p->frame.height) > w->room) ||
                            !device_has_room(ctx, queue, p, win, need);
     sdm_log(ctx, SDM_LOG_VERBOSE, 5, "%lld x %lld cells: %d x %d px in a window of %d x %d%s",
             (long long)block->w, (long long)block->h, need->w, need->h, win->w, win->h,
             too_large ? ", in parts" : "");
-    return too_large && block->w * block->h > LEAST_CELLS ? compute_halves(ctx, scene, p, queue, room, block)
-                                                          : begin_window(ctx, scene, p, queue, &shape, w);
+    return too_large && block->w * block->h > LEAST_CELLS ? compute_halves(ctx, queue, w)
+                                                          : begin_window(ctx, queue, w);
+}
+
+SdmStatus sdm_block_begin(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, SdmDevicePool *queue,
+                          int64_t room, SdmBlockWork *w)
+{
+    w->slot = -1;
+    w->scene = scene;
+    w->prepared = p;
+    w->room = room;
+    const SdmStatus st = begin_block(ctx, queue, w);
+    w->slot = st == SDM_OK ? w->slot : -1;
+    if (w->slot < 0)
+        close_window(w);
+    return st;
 }

@@ -4,10 +4,9 @@
 #include "scene/coarse_surface.h"
 #include "matching/coarse_match.h"
 
-#include "pointing/coarse_pointing.h"
+#include "pointing/pointing_fit.h"
 #include "matching/bright_areas.h"
 #include "scene/coarse_strips.h"
-#include "scene/prior_dem.h"
 #include "scene/window_input.h"
 
 #include <math.h>
@@ -18,6 +17,7 @@ enum {
     CLOUD_ROUNDS = 3,        /* of cloud removal and rematching, at most */
     GAP_ROUNDS = 8,          /* likewise between clouds */
     SHARPEN_ROUNDS = 6,      /* with the small window */
+    PRIOR_ROUNDS = 3,        /* from a height to the ray's place there, and back */
     LATTICE_NODES = 1 << 18, /* at most */
     AGAIN_STEP = 32,         /* of the lattice with the pointing of the full resolution: its profile bends */
     AGAIN_ROUNDS = 3,
@@ -25,6 +25,7 @@ enum {
     SQUARE = 32     /* px: larger than the gaps of clouds that hide the ground */
 };
 
+#define PRIOR_RANGE_M 400.0 /* heights searched above and below a prior DEM */
 /* NMAD of the ray errors of the coarse level, px of the images, that asks for another fit. */
 #define LOOSE_PX 0.35
 /* Share of the pixels that a round of rematching finds if another one is to follow. */
@@ -71,6 +72,64 @@ static void free_evidence(SdmTerrainEvidence *e)
     SDM_FREE(&e->grey, &e->ray_error_v, &e->score);
 }
 
+/* ---- a prior DEM as the first surface: it starts the search and never fills a hole ---- */
+
+SdmStatus sdm_prior_open(SdmContext *ctx, const SdmOptions *o, SdmHeightRaster **out)
+{
+    const SdmHeightSource source = {
+        .option = "--dem", .path = o->dem, .datum_option = "--dem-vertical", .datum = o->dem_vertical};
+    return o->dem ? sdm_height_raster_open(ctx, &source, out) : SDM_OK;
+}
+
+/* Heights of the DEM above the ellipsoid at the pixels of s, whose arrays are allocated; its mean where it
+ * has none.  SDM_ERR_INPUT where the DEM cannot be read or used, SDM_ERR_DATA where it does not cover the
+ * scene. */
+static SdmStatus fill_prior(SdmContext *ctx, const SdmScene *scene, const SdmLattice *lat, SdmSurface *s,
+                            SdmPriorReport *report)
+{
+    SDM_CLOSED_BY(sdm_height_raster_close) SdmHeightRaster *dem = NULL;
+    const SdmOptions *const o = scene->options;
+    const double size = (double)(1 << s->win.level);
+    const size_t n = (size_t)s->win.w * (size_t)s->win.h;
+    double sum = 0.0;
+    size_t known = 0;
+    PASS(sdm_prior_open(ctx, o, &dem));
+    sdm_height_raster_tell_datum(ctx, dem);
+    for (size_t i = 0; i < n; i++) {
+        const double u = ((double)(i % (size_t)s->win.w) + 0.5) * size - 0.5,
+                     v = ((double)(i / (size_t)s->win.w) + 0.5) * size - 0.5;
+        double at[3], g[3], h = lat->height0_m;
+        sdm_lattice_left(lat, u, v, at);
+        for (int k = 0; k < PRIOR_ROUNDS && isfinite(h); k++) {
+            at[2] = h;
+            sdm_camera_locate(scene->view[0].camera, 1, at, g);
+            h = sdm_height_raster_at(ctx, dem, g[0], g[1]);
+        }
+        PASS(sdm_height_raster_check(ctx, dem));
+        s->h_m[i] = (float)h;
+        s->flags[i] = isfinite(h) ? SDM_QA_VALID : 0;
+        known += isfinite(h) ? 1 : 0;
+        sum += isfinite(h) ? h : 0.0;
+    }
+    report->covered = (double)known / (double)n;
+    snprintf(report->datum, sizeof report->datum, "%s", sdm_height_raster_datum_phrase(dem));
+    const double absurd_m = sdm_height_raster_absurd_m(dem);
+    if (known < 16)
+        PASS(sdm_fail(
+            ctx, SDM_ERR_DATA,
+            "--dem %s does not cover the scene: %zu of %zu places have a height%s; give %s one or none",
+            o->dem, known, n, absurd_m != 0.0 ? ", others hold values beyond 12000 m" : "",
+            absurd_m != 0.0 ? "a whole" : "a larger"));
+    if (absurd_m != 0.0)
+        sdm_log(ctx, SDM_LOG_WARNING, 2,
+                "--dem %s: values such as %g m are no heights, though the file does not declare them as "
+                "nodata; they are treated as nodata",
+                o->dem, absurd_m);
+    for (size_t i = 0; i < n; i++)
+        s->h_m[i] = isfinite(s->h_m[i]) ? s->h_m[i] : (float)(sum / (double)known);
+    return SDM_OK;
+}
+
 /* The pixel of the prior surface at the middle of a pixel of a level. */
 static size_t prior_at(const SdmSurface *prior, int level, int x, int y)
 {
@@ -92,7 +151,7 @@ static SdmStatus search_coarsest(SdmContext *ctx, Coarse *c, SdmSurface *best)
     SDM_STAGE(ctx, 2);
     if (known) {
         PASS(sdm_surface_alloc(ctx, &last, &c->prior));
-        PASS(sdm_prior_surface(ctx, c->scene, &c->lattice, &c->prior, &c->p->prior));
+        PASS(fill_prior(ctx, c->scene, &c->lattice, &c->prior, &c->p->prior));
         PASS(sdm_surface_alloc(ctx, &win, &prior));
         for (int y = 0; y < win.h; y++)
             for (int x = 0; x < win.w; x++)
@@ -103,7 +162,7 @@ static SdmStatus search_coarsest(SdmContext *ctx, Coarse *c, SdmSurface *best)
                                .frame = f,
                                .in = &c->in,
                                .prior = known ? &prior : NULL,
-                               .half_range_m = known ? SDM_PRIOR_RANGE_M : 0.5 * (f->hmax_m - f->hmin_m)};
+                               .half_range_m = known ? PRIOR_RANGE_M : 0.5 * (f->hmax_m - f->hmin_m)};
     PASS(sdm_pointing_search_offset(ctx, &q, best, &offset));
     sdm_pointing_set_offset(f, &c->lattice, level, offset, &c->p->pointing);
     return SDM_OK;
@@ -126,8 +185,8 @@ static void find_bounds(const Coarse *c, int level, int x, int y, float bound[2]
             lo = fminf(lo, c->prior.h_m[at]);
             hi = fmaxf(hi, c->prior.h_m[at]);
         }
-    bound[0] = fmaxf(bound[0], lo - (float)SDM_PRIOR_RANGE_M);
-    bound[1] = fminf(bound[1], hi + (float)SDM_PRIOR_RANGE_M);
+    bound[0] = fmaxf(bound[0], lo - (float)PRIOR_RANGE_M);
+    bound[1] = fminf(bound[1], hi + (float)PRIOR_RANGE_M);
 }
 
 static bool is_bounded(const Coarse *c)

@@ -5,7 +5,6 @@
 #include "geo/grid.h"
 
 #include "input/source.h"
-#include "pointing/coarse_pointing.h"
 #include "scene/coarse_surface.h"
 #include "scene/reference_fit.h"
 #include "scene/window_input.h"
@@ -60,18 +59,6 @@ static float noise_q(const SdmRadiometry *left)
  * too, and pixels beside it are of one grey value, of which windows that contain them tell nothing. */
 #define SATURATED_SHARE 0.001
 
-static bool is_hardly_saturated(const SdmScene *scene)
-{
-    double worst = 0.0;
-    for (int k = 0; k < 2; k++) {
-        char mask[8];
-        double unusable, saturated;
-        sdm_image_describe(scene->view[k].image, mask, sizeof mask, &unusable, &saturated);
-        worst = fmax(worst, saturated);
-    }
-    return worst < SATURATED_SHARE;
-}
-
 /* Small pixels show roofs and walls: there one step that keeps their edges takes the place of the fine
  * levels. */
 static bool is_semi_global(const SdmOptions *o, const SdmFrame *f)
@@ -103,16 +90,15 @@ SdmStatus sdm_prepare_settings(SdmContext *ctx, const SdmScene *scene, const Sdm
                                SdmMatchSettings *out)
 {
     const SdmOptions *const o = scene->options;
-    SdmRadiometry left;
     SdmMeasured m = {.discontinuity_px = (float)(SDM_DISCONTINUITY_M * fabs(f->du_dh)),
-                     .borders = is_hardly_saturated(scene),
+                     .borders = fmax(scene->view[0].image->saturated, scene->view[1].image->saturated) <
+                                SATURATED_SHARE,
                      .hide_above = {INT16_MAX, INT16_MAX}};
-    sdm_image_radiometry(scene->view[0].image, &left);
     m.ray_error_limit_px = is_semi_global(o, f) ? SDM_SEMI_GLOBAL_RAY_ERROR_PX : SDM_RAY_ERROR_LIMIT_PX;
     snprintf(m.cost_name, sizeof m.cost_name, "%s", sdm_cost_for(o->cost, f->gsd_m));
     m.final_score = sdm_final_score(m.cost_name);
     choose_levels(f, &m);
-    PASS(settle(ctx, o, f, &left, &m, out));
+    PASS(settle(ctx, o, f, &scene->view[0].image->q, &m, out));
     out->label_range_px = sdm_semi_global_likely_range(out);
     out->threads = sdm_semi_global_threads(out, sdm_threads(ctx), o->memory_bytes);
     return SDM_OK;
@@ -198,7 +184,7 @@ SdmStatus sdm_prepare_frame(SdmContext *ctx, const SdmScene *scene, SdmPrepared 
     PASS(sdm_prepare_settings(ctx, scene, &p->frame, &p->settings));
     for (int i = 0; i < 2; i++) {
         p->camera[i] = scene->view[i].note;
-        sdm_image_radiometry(scene->view[i].image, &p->radiometry[i]);
+        p->radiometry[i] = scene->view[i].image->q;
     }
     p->coarse.win = sdm_frame_level(&p->frame, p->settings.coarse_level);
     return SDM_OK;

@@ -7,7 +7,7 @@
 #include "geometry/epipolar_frame.h"
 #include "matching/level_loop.h"
 #include "pointing/pointing_fit.h"
-#include "pointing/reference_report.h"
+#include "pointing/along_fit.h"
 
 /* Use of the prior DEM (--dem). */
 typedef struct SdmPriorReport {

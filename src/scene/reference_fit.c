@@ -6,7 +6,6 @@
 #include "geo/vertical_datum.h"
 #include "input/source.h"
 #include "scene/coarse_surface.h"
-#include "scene/prior_dem.h"
 #include "scene/reference_samples.h"
 
 #include <math.h>

@@ -54,7 +54,7 @@ static int64_t image_bytes(const SdmScene *scene)
     if (!scene->file_count)
         return 0;
     for (int i = 0; i < 2; i++)
-        pixels += sdm_image_width(scene->view[i].image) * sdm_image_height(scene->view[i].image);
+        pixels += scene->view[i].image->width * scene->view[i].image->height;
     const int64_t cache = sdm_cache_bytes(scene->options->memory_bytes), files = 2 * pixels;
     return scene->sensor == SDM_SENSOR_ASTER ? pixels : files < cache ? files : cache;
 }
@@ -194,7 +194,7 @@ static void set_fixed_costs(const SdmScene *scene, SdmTiling *t)
     const SdmFrame *const f = &t->frame;
     const int level = t->settings.coarse_level;
     t->fixed_bytes = fixed_bytes(scene, f, level, PLANNED_THREADS);
-    t->image_bytes = sdm_pyramid_strip_bytes(sdm_image_width(scene->view[1].image), level);
+    t->image_bytes = sdm_pyramid_strip_bytes(scene->view[1].image->width, level);
     const int64_t rows = f->height < STRIP_PIXELS ? f->height : STRIP_PIXELS;
     const double strips_s = (double)(STRIPS * rows * f->width) * STRIP_S[t->settings.semi_global];
     t->prepare = (SdmCost){.bytes = prepare_bytes(t, t->options->memory_bytes),

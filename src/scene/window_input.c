@@ -23,8 +23,8 @@ typedef struct ViewReader {
 /* Width and height; of a turned image the other way round. */
 static void view_size(const ViewReader *r, int64_t size[2])
 {
-    size[r->turned] = sdm_image_width(r->image);
-    size[1 - r->turned] = sdm_image_height(r->image);
+    size[r->turned] = r->image->width;
+    size[1 - r->turned] = r->image->height;
 }
 
 /* A window as the file has it, which has flaws, and REACH px around. */
@@ -237,7 +237,7 @@ static SdmStatus mend(SdmContext *ctx, ViewReader *r, unsigned flaws, SdmImageWi
     PASS(SDM_ALLOC(ctx, "defects of an image", SDM_ARRAY(defect, n), SDM_ARRAY(columns, (size_t)at.w)));
     Flawed q = {.at = at,
                 .wide = around,
-                .size = {sdm_image_width(r->image), sdm_image_height(r->image)},
+                .size = {r->image->width, r->image->height},
                 .across = r->turned ? at.h : 1,
                 .down = r->turned ? 1 : at.w,
                 .pixels = pixels,

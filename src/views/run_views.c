@@ -2,7 +2,7 @@
  * and taken up. */
 // SPDX-License-Identifier: Apache-2.0
 #include "core/run_log.h"
-#include "input/product_folder.h"
+#include "input/source.h"
 #include "core/system.h"
 #include "product/product.h"
 #include "views/views.h"

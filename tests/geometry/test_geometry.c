@@ -16,7 +16,7 @@
  * above it. */
 // SPDX-License-Identifier: Apache-2.0
 #include "../unit/reading.h"
-#include "input/camera_kinds.h"
+#include "input/camera.h"
 #include "input/aster_files.h"
 
 #include <glob.h>

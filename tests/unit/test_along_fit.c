@@ -169,7 +169,8 @@ TEST(a_tilt_is_found_where_it_is_strong)
         assert_int_equal(a.waves[0] + a.waves[1], 0);
         if (strong)
             assert_true(fabs(a.coef[1] - 0.2) < 0.02);
-        assert_true(fabs(sdm_along_polynomial(&a, &made.scale, 2500.0, 2700.0) - 0.3) < 0.02);
+        assert_true(fabs(sdm_pointing_polynomial(&made.scale, a.degree, a.coef, 2500.0, 2700.0) - 0.3) <
+                    0.02);
     }
 }
 

@@ -1,7 +1,7 @@
 /* ASTER camera: a made orbit, damaged tables.  A real scene: test_pointing_ties.c. */
 // SPDX-License-Identifier: Apache-2.0
 #include "reading.h"
-#include "input/camera_kinds.h"
+#include "input/camera.h"
 
 /* ---- geodetic and Earth-centred coordinates; what they are: tests/geometry ---- */
 
@@ -119,7 +119,7 @@ TEST_CTX(made_orbit)
         SdmAsterArrays in = make(&m);
         SdmCamera *cam = NULL;
         assert_int_equal(sdm_camera_open_aster(ctx, "made", &in, &cam), SDM_OK);
-        assert_string_equal(sdm_camera_kind(cam), "aster");
+        assert_string_equal(cam->kind, "aster");
         for (double row = -900; row <= 5000; row += 590)
             for (double col = -820; col <= 4920; col += 574)
                 for (double h = -500; h <= 9000; h += 4750) {

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reading.h"
 #include "input/aster_files.h"
-#include "input/camera_kinds.h"
+#include "input/camera.h"
 #include "pointing/pointing_fit.h"
 
 #define RAINIER DATA "aster_rainier/"

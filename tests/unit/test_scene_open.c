@@ -12,7 +12,7 @@ static SdmScene *open_ok(SdmContext *ctx, const char *a, const char *b)
 
 static void read_image(SdmContext *ctx, SdmImage *im, int16_t *q, uint8_t *flaws)
 {
-    const SdmImageWindow all = {.w = sdm_image_width(im), .h = sdm_image_height(im)};
+    const SdmImageWindow all = {.w = im->width, .h = im->height};
     assert_int_equal(sdm_image_read(ctx, im, all, q, flaws, NULL), SDM_OK);
 }
 
@@ -34,8 +34,8 @@ TEST_CTX(deliveries_agree)
         assert_int_equal(scene->sensor, SDM_SENSOR_ASTER);
         assert_int_equal(scene->file_count, k == 1 ? 16 : 1);
         assert_true(scene->files[0].size_bytes > 1000 && scene->files[0].mtime_s > 0);
-        assert_int_equal(sdm_image_width(scene->view[0].image), 820);
-        assert_int_equal(sdm_image_height(scene->view[1].image), 1080);
+        assert_int_equal(scene->view[0].image->width, 820);
+        assert_int_equal(scene->view[1].image->height, 1080);
         read_image(ctx, scene->view[1].image, q[k > 0], NULL);
         for (int i = 0; k && i < PX; ++i) /* text tables are rounded to 8 digits: one step at most */
             assert_true(abs(q[1][i] - q[0][i]) <= 1);
@@ -132,7 +132,7 @@ static void turned(SdmContext *ctx, SdmImage *im, SdmImageWindow at)
 /* A pixel does not depend on the window; outside there is nothing. */
 static void windows(SdmContext *ctx, SdmImage *im)
 {
-    const int64_t w = sdm_image_width(im), h = sdm_image_height(im);
+    const int64_t w = im->width, h = im->height;
     int16_t *const all = malloc((size_t)(w * h) * 2), part[40 * 30];
     uint8_t *const sat = malloc((size_t)(w * h)), sat_part[40 * 30];
     read_image(ctx, im, all, sat);
@@ -186,13 +186,12 @@ TEST_CTX(bytes_and_fill)
     SDM_CLOSED_BY(sdm_scene_close) SdmScene *scene = open_ok(ctx, "a.tif", "b.tif");
     static int16_t q[W * H];
     static uint8_t sat[W * H];
-    double scale, offset;
     assert_int_equal(scene->sensor, SDM_SENSOR_RPC);
     assert_string_equal(scene->id, "a");
     assert_string_equal(scene->time_utc, "");
     assert_int_equal(scene->file_count, 2);
-    sdm_image_stretch(scene->view[0].image, &scale, &offset);
-    assert_true(scale == 16 && offset == -2048);
+    const SdmRadiometry *const to = &scene->view[0].image->q;
+    assert_true(to->scale == 16 && to->offset == -2048);
     read_image(ctx, scene->view[0].image, q, sat);
     assert_int_equal(q[3 * W + 5], SDM_Q_NODATA);
     assert_int_equal(q[3 * W + 6], 16 * 255 - 2048);
@@ -248,13 +247,12 @@ TEST_CTX(wide_stretch)
         SDM_CLOSED_BY(sdm_scene_close) SdmScene *scene = open_ok(ctx, "wide.tif", "b.tif");
         static int16_t q[W * H];
         static uint8_t sat[W * H];
-        double scale, offset;
-        sdm_image_stretch(scene->view[0].image, &scale, &offset);
+        const SdmRadiometry *const to = &scene->view[0].image->q;
         read_image(ctx, scene->view[0].image, q, sat);
         for (int y = 0; y < H; ++y)
             for (int x = 0; x < W; ++x) {
                 const double dn = y == 50 && x < 40 ? 400 : value(x, y);
-                assert_true(fabs(q[y * W + x] - (dn * scale + offset)) < 0.51);
+                assert_true(fabs(q[y * W + x] - (dn * to->scale + to->offset)) < 0.51);
                 assert_int_equal(sat[y * W + x], dn == 400);
             }
     }
