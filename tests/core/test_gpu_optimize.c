@@ -1,5 +1,5 @@
 /* Optimizers on every device here against their definitions, label for label: volumes of odd shapes, numbers
- * of labels and fills, several bands at once; the energy; little memory. */
+ * of labels and fills, several bands at once; little memory.  The energy: test_gpu_pair.c. */
 // SPDX-License-Identifier: Apache-2.0
 #include "gpu/optimize_device.h"
 #include "gpu_cases.h"
@@ -154,40 +154,26 @@ static void compare_labels(const Case *c, const SdmOptimizer *how, int most, int
     sdm_buffer_free(&last);
 }
 
-TEST(sgm_is_the_definition)
+/* Two penalties, or weight and truncation; the largest cost. */
+TEST(labels_are_the_definitions)
 {
-    static const int penalties[][3] = {
-        {25, 120, 127}, {0, 0, 200}, {7, 7000, 254}, {3, 254, 0}, {300, 301, 90}};
-    for (int i = 0, turn = 0; i < N_CASES; i++)
-        for (int k = 0; k < 5; k++, turn++) {
-            if (turn % DEVICE_STEP != 0)
-                continue;
-            const SdmOptimizer how = {.kind = SDM_OPTIMIZER_SGM,
-                                      .p1 = penalties[k][0],
-                                      .p2 = penalties[k][1],
+    static const int settings[2][5][3] = {
+        {{25, 120, 127}, {0, 0, 200}, {7, 7000, 254}, {3, 254, 0}, {300, 301, 90}},
+        {{12, 4, 127}, {1, 1, 254}, {16319, 1, 254}, {4, 4079, 254}, {40, 9, 60}}};
+    for (int bp = 0; bp < 2; bp++)
+        for (int turn = 0; turn < 5 * N_CASES; turn += DEVICE_STEP) {
+            const int *const s = settings[bp][turn % 5];
+            const SdmOptimizer how = {.kind = bp ? SDM_OPTIMIZER_BP : SDM_OPTIMIZER_SGM,
+                                      .p1 = s[0],
+                                      .p2 = s[1],
                                       .paths = turn % 3 ? 8 : 4,
-                                      .cpu_level = "reference"};
-            Case c = cases[i];
-            c.band = turn % 2 ? 24 : 0;
-            compare_labels(&c, &how, penalties[k][2], turn, turn % 4 != 3);
-        }
-}
-
-TEST(bp_is_the_definition)
-{
-    static const int models[][3] = {{12, 4, 127}, {1, 1, 254}, {16319, 1, 254}, {4, 4079, 254}, {40, 9, 60}};
-    for (int i = 0, turn = 0; i < N_CASES; i++)
-        for (int k = 0; k < 5; k++, turn++) {
-            if (turn % DEVICE_STEP != 0)
-                continue;
-            const SdmOptimizer how = {.kind = SDM_OPTIMIZER_BP,
-                                      .weight = models[k][0],
-                                      .truncation = models[k][1],
+                                      .weight = s[0],
+                                      .truncation = s[1],
                                       .bp = {(int[]){32, 4, 13, 1000}[turn % 4], 1 + turn % 2, 1 + turn % 3},
                                       .cpu_level = "reference"};
-            Case c = cases[i];
-            c.band = turn % 2 ? 70 : 0;
-            compare_labels(&c, &how, models[k][2], turn, turn % 4 != 3);
+            Case c = cases[turn / 5];
+            c.band = turn % 2 == 0 ? 0 : bp ? 70 : 24;
+            compare_labels(&c, &how, s[2], turn, turn % 4 != 3);
         }
 }
 
@@ -210,36 +196,6 @@ TEST(bands_do_not_show)
         sdm_device_set_budget(test.device, (int64_t)8 << 20);
         compare_labels(&c, &how, 100, kind, true);
         sdm_device_set_budget(test.device, budget);
-    }
-}
-
-TEST(energy_is_the_definition)
-{
-    for (int i = 0; i < N_CASES; i++) {
-        SDM_CLOSED_BY(volume_close) Costs v = {0};
-        int64_t want[2], have[2];
-        const size_t n = (size_t)cases[i].w * (size_t)cases[i].h;
-        FREED uint16_t *const label = malloc(2 * n);
-        uint64_t seed = (uint64_t)i + 9;
-        assert_non_null(label);
-        volume_open(&v, &cases[i], 254, i);
-        for (size_t k = 0; k < n; k++)
-            label[k] = (uint16_t)(next_random(&seed) % (uint64_t)cases[i].labels);
-        const SdmBpField f = {.width = cases[i].w,
-                              .height = cases[i].h,
-                              .labels = cases[i].labels,
-                              .pitch = v.host.pitch,
-                              .data = v.cost,
-                              .weight = 1 + i * 100,
-                              .truncation = 1 + i};
-        SDM_CLOSED_BY(sdm_buffer_free) SdmBuffer *on_device = put(label, 2 * n);
-        const SdmOptimizer how = {.weight = f.weight, .truncation = f.truncation};
-        const SdmGpuBand band = {0, 0, f.height, f.height, 0};
-        const SdmGpuOwnRows own = {0, f.height, f.height, &band};
-        sdm_bp_energy(&f, label, want);
-        have[0] = have[1] = 0;
-        OK(sdm_gpu_bp_energy(test.ctx, &test.gpu, &how, &v.device, own, on_device, have));
-        assert_true(have[0] == want[0] && have[1] == want[1]);
     }
 }
 

@@ -1,5 +1,4 @@
-/* The lattice: rows for the warp against its own formula in double, and the law that a window may be cut
- * anywhere. */
+/* The lattice: rows for the warp against its own formula in double; retries.  Cuts of the window: test_level_loop.c. */
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel_cases.h"
 #include "two_contexts.h"
@@ -155,38 +154,6 @@ TEST(bounds_hold_every_pixel)
                     }
             assert_true(bounds[2] - bounds[0] < 96 + 100 && bounds[3] - bounds[1] < 64 + 60);
         }
-    }
-}
-
-/* The same pixel in two windows has the same cell, the same offsets and the same fraction, bit for bit. */
-TEST(rows_do_not_depend_on_the_window)
-{
-    SDM_CLOSED_BY(sdm_lattice_free) SdmLattice lat = {0};
-    make_lattice(3.0, &lat);
-    for (int level = 0; level <= 5; level++) {
-        const SdmWindow whole = {
-            .level = level, .u0 = U0 >> level, .v0 = V0 >> level, .w = 384 >> level, .h = 256 >> level};
-        const int x0 = whole.w / 3, y0 = whole.h / 4;
-        const SdmWindow cut = {
-            .level = level, .u0 = whole.u0 + x0, .v0 = whole.v0 + y0, .w = whole.w / 2, .h = whole.h / 2};
-        SDM_CLOSED_BY(row_close) Row a = {0}, b = {0};
-        row_open(&a, whole.w);
-        row_open(&b, cut.w);
-        for (int j = 0; j < cut.h; j++)
-            for (int side = SDM_LEFT; side <= SDM_RIGHT; side++) {
-                sdm_lattice_row(&lat, &whole, j + y0, (enum SdmSide)side, &a.cells);
-                sdm_lattice_row(&lat, &cut, j, (enum SdmSide)side, &b.cells);
-                for (int x = 0; x < cut.w; x++) {
-                    int64_t p[2], q[2];
-                    double r[2], s[2];
-                    position(&a.cells, x + x0, 321.0, p, r);
-                    position(&b.cells, x, 321.0, q, s);
-                    assert_memory_equal(p, q, sizeof p);
-                    assert_memory_equal(r, s, sizeof r);
-                    assert_true(a.cells.fraction[x + x0] == b.cells.fraction[x]);
-                    assert_true(a.cells.du_dh[x + x0] == b.cells.du_dh[x]);
-                }
-            }
     }
 }
 

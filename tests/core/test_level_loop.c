@@ -221,27 +221,6 @@ TEST(threads_do_not_matter)
     }
 }
 
-/* Every copy of the kernels, the reference too, makes the same surface. */
-TEST(levels_do_not_matter)
-{
-    enum { W = 96, H = 64 };
-    static const char *const names[] = {"reference", "c", "neon", "sse4.2", "avx2", "avx512bw", "avx512"};
-    SDM_CLOSED_BY(bench_close) Bench b = {0};
-    SdmFineResult want, have;
-    bench_open(&b, W, H, 0.7, "zncc");
-    assert_int_equal(fine(&b, b.ctx, 0, 0, W, H, &want), SDM_OK);
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (!sdm_kernels_at(names[i]))
-            continue;
-        assert_int_equal(sdm_match_settings(b.ctx, NULL, "zncc", names[i], 8.0f, &b.settings), SDM_OK);
-        b.settings.coarse_level = b.settings.coarsest_level = COARSE;
-        assert_int_equal(fine(&b, b.ctx, 0, 0, W, H, &have), SDM_OK);
-        same_bytes(&want, 0, 0, &have, 0, 0, W, H);
-        sdm_fine_result_free(&have);
-    }
-    sdm_fine_result_free(&want);
-}
-
 /* RMS of the errors of a level's surface, px of parallax of the level, inside a margin. */
 static double rms_px(const SynScene *scene, const SdmSurface *s)
 {

@@ -1,6 +1,5 @@
-/* Entries of list files: blanks, comments, quotes, ends of lines; what is no text; disjoint sets. */
+/* Entries of list files: blanks, comments, quotes, ends of lines; what is no text. */
 // SPDX-License-Identifier: Apache-2.0
-#include "core/disjoint_sets.h"
 #include "core/list_file.h"
 #include "tests/case.h"
 
@@ -78,20 +77,6 @@ TEST_CTX(long_files_are_read)
         expect_next(&list, i + 1, name);
     }
     assert_null(sdm_list_file_next(&list));
-}
-
-TEST(sets_are_joined)
-{
-    int32_t parent[8];
-    for (int32_t i = 0; i < 8; i++)
-        parent[i] = i;
-    sdm_sets_join(parent, 6, 7);
-    sdm_sets_join(parent, 7, 3);
-    sdm_sets_join(parent, 5, 2);
-    sdm_sets_join(parent, 3, 6);
-    const int32_t expected[8] = {0, 1, 2, 3, 4, 2, 3, 3};
-    for (int32_t i = 0; i < 8; i++)
-        assert_int_equal(sdm_sets_root(parent, i), expected[i]);
 }
 
 int main(void)

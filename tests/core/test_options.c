@@ -11,26 +11,24 @@ typedef struct Fixture {
     SdmOptions opt;
     SdmCommandLine line;
 } Fixture;
+static Fixture fixture, *const f = &fixture;
 
-static int setup(void **state)
+FIXTURE(setup)
 {
-    static Fixture f;
-    f = (Fixture){.line = {.name = "run", .command = SDM_CMD_RUN, .max = 2}};
-    sdm_options_default(&f.opt);
-    f.line.sets[0] = (SdmOptionSet){.table = sdm_option_table, .opts = &f.opt};
-    *state = &f;
-    return sdm_open(&f.ctx, NULL) == SDM_OK ? 0 : -1;
+    *f = (Fixture){.line = {.name = "run", .command = SDM_CMD_RUN, .max = 2}};
+    sdm_options_default(&f->opt);
+    f->line.sets[0] = (SdmOptionSet){.table = sdm_option_table, .opts = &f->opt};
+    return sdm_open(&f->ctx, NULL) == SDM_OK ? 0 : -1;
 }
 
-static int teardown(void **state)
+FIXTURE(teardown)
 {
-    Fixture *const f = *state;
     sdm_close(&f->ctx);
     return 0;
 }
 
 /* Parse "a b c", split at blanks; "~" stands for an empty word.  The words live until the next call. */
-static SdmStatus parse(Fixture *f, const char *text)
+static SdmStatus parse(const char *text)
 {
     static char buffer[4096], command[] = "run";
     char *words[MAX_WORDS], *rest = NULL;
@@ -47,9 +45,9 @@ static SdmStatus parse(Fixture *f, const char *text)
 }
 
 /* The line is refused with a sentence that has `part` in it. */
-static void refused(Fixture *f, const char *text, const char *part)
+static void refused(const char *text, const char *part)
 {
-    const SdmStatus st = parse(f, text);
+    const SdmStatus st = parse(text);
     if (st != SDM_ERR_USAGE)
         fail_msg("'%s' gave status %d", text, (int)st);
     if (!strstr(sdm_error(f->ctx), part))
@@ -59,9 +57,7 @@ static void refused(Fixture *f, const char *text, const char *part)
 
 TEST_WITH(test_values, setup, teardown)
 {
-    Fixture *const f = *state;
-    assert_int_equal(parse(f,
-                           "-o d.tif --tr=12.5 left --threads 3 --memory 1.5G --vertical egm2008 --hmin -10 "
+    assert_int_equal(parse("-o d.tif --tr=12.5 left --threads 3 --memory 1.5G --vertical egm2008 --hmin -10 "
                            "--overwrite --cost census --co A=1 --co B=2=3 right"),
                      SDM_OK);
     assert_string_equal(f->opt.output, "d.tif");
@@ -82,7 +78,6 @@ TEST_WITH(test_values, setup, teardown)
 
 TEST_WITH(test_sizes, setup, teardown)
 {
-    Fixture *const f = *state;
     static const struct {
         const char *text;
         int64_t bytes;
@@ -91,7 +86,7 @@ TEST_WITH(test_sizes, setup, teardown)
                 {"--memory 1T", 1099511627776},  {"--memory 2GiB", 2147483648},
                 {"--memory 2GB", 2147483648},    {"--memory 0.5G", 536870912}};
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
-        assert_int_equal(parse(f, good[i].text), SDM_OK);
+        assert_int_equal(parse(good[i].text), SDM_OK);
         assert_true(f->opt.memory_bytes == good[i].bytes);
     }
     static const char *const bad[] = {"63M", "2",   "-2G",   "2X",   "G",         "2GG",
@@ -99,101 +94,96 @@ TEST_WITH(test_sizes, setup, teardown)
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         char text[64];
         snprintf(text, sizeof text, "--memory %s", bad[i]);
-        refused(f, text, "expected a size of at least 64M");
+        refused(text, "expected a size of at least 64M");
         assert_non_null(strstr(sdm_error(f->ctx), bad[i]));
     }
 }
 
 TEST_WITH(test_numbers_refused, setup, teardown)
 {
-    Fixture *const f = *state;
     static const char *const bad[] = {"-5",  "nan", "NaN",  "x",   "0",   "inf",
                                       "1e9", "3m",  "0x10", "1,5", "--5", "."};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         char text[64];
         snprintf(text, sizeof text, "--tr %s", bad[i]);
-        refused(f, text, "expected a number from 1e-06 to 100000");
+        refused(text, "expected a number from 1e-06 to 100000");
     }
-    refused(f, "--tr ~", "--tr: found ''");
-    refused(f, "--tr=", "--tr: found ''");
-    refused(f, "--threads 0", "--threads: found '0', expected a whole number from 1 to 1024");
-    refused(f, "--threads 1025", "from 1 to 1024");
-    refused(f, "--threads 1.5", "whole number");
-    refused(f, "--threads 99999999999999999999", "whole number");
-    refused(f, "--tile 63", "from 64 to 65536");
-    refused(f, "--tile 65537", "from 64 to 65536");
-    assert_int_equal(parse(f, "--tile 64 --threads 1024"), SDM_OK);
+    refused("--tr ~", "--tr: found ''");
+    refused("--tr=", "--tr: found ''");
+    refused("--threads 0", "--threads: found '0', expected a whole number from 1 to 1024");
+    refused("--threads 1025", "from 1 to 1024");
+    refused("--threads 1.5", "whole number");
+    refused("--threads 99999999999999999999", "whole number");
+    refused("--tile 63", "from 64 to 65536");
+    refused("--tile 65537", "from 64 to 65536");
+    assert_int_equal(parse("--tile 64 --threads 1024"), SDM_OK);
 }
 
 TEST_WITH(test_words_refused, setup, teardown)
 {
-    Fixture *const f = *state;
-    refused(f, "--cost zncd", "--cost: found 'zncd', expected one of auto, zncc, census");
-    refused(f, "--cost z", "one of auto, zncc");
-    refused(f, "--cost ~", "--cost: found ''");
-    refused(f, "--cost zncc|census", "one of auto, zncc");
-    refused(f, "--vertical 1", "one of ellipsoid, egm96, egm2008");
-    refused(f, "--co COMPRESS", "--co: found 'COMPRESS', expected NAME=VALUE");
-    refused(f, "--config =1", "expected NAME=VALUE");
-    refused(f, "-o ~", "--output: found '', expected a text that is not empty");
+    refused("--cost zncd", "--cost: found 'zncd', expected one of auto, zncc, census");
+    refused("--cost z", "one of auto, zncc");
+    refused("--cost ~", "--cost: found ''");
+    refused("--cost zncc|census", "one of auto, zncc");
+    refused("--vertical 1", "one of ellipsoid, egm96, egm2008");
+    refused("--co COMPRESS", "--co: found 'COMPRESS', expected NAME=VALUE");
+    refused("--config =1", "expected NAME=VALUE");
+    refused("-o ~", "--output: found '', expected a text that is not empty");
 }
 
 TEST_WITH(test_lines_refused, setup, teardown)
 {
-    Fixture *const f = *state;
-    refused(f, "--outptu x", "unknown option --outptu, did you mean --output?");
-    refused(f, "-tr 5", "did you mean --tr?");
-    refused(f, "--t-srs=EPSG:4326", "did you mean --t_srs?");
-    refused(f, "--ref x", "did you mean --reference?");
-    refused(f, "--out x", "did you mean --output?");
-    refused(f, "--resolution 5", "did you mean --tr?");
-    refused(f, "--res 5", "did you mean --tr?");
-    refused(f, "--roi 1 2 3 4", "did you mean --bounds?");
-    refused(f, "--t_projwin 1 2 3 4", "did you mean --bounds?");
-    refused(f, "--cutline x", "did you mean --area?");
-    refused(f, "--reference_vertical egm96", "did you mean --reference-vertical?");
-    refused(f, "--EPSG 5", "unknown option --EPSG;");
-    refused(f, "--mem 2G", "did you mean --memory?");
-    refused(f, "--nothinglikeit", "unknown option --nothinglikeit; stereodem run --help lists all");
-    refused(f, "-x", "unknown option -x");
-    refused(f, "-o", "--output: needs a value FILE, found none");
-    refused(f, "-o --tr 5", "--output: needs a value FILE, found the option --tr");
-    refused(f, "--tr 5 a --tr 5", "--tr: given twice");
-    refused(f, "-o a --output b", "--output: given twice");
-    refused(f, "--quiet --quiet", "--quiet: given twice");
-    refused(f, "--quiet=yes", "--quiet: found the value 'yes', expected none");
-    refused(f, "a b c", "unexpected argument 'c'; run takes at most 2");
-    refused(f, "~", "an argument is empty");
+    refused("--outptu x", "unknown option --outptu, did you mean --output?");
+    refused("-tr 5", "did you mean --tr?");
+    refused("--t-srs=EPSG:4326", "did you mean --t_srs?");
+    refused("--ref x", "did you mean --reference?");
+    refused("--out x", "did you mean --output?");
+    refused("--resolution 5", "did you mean --tr?");
+    refused("--res 5", "did you mean --tr?");
+    refused("--roi 1 2 3 4", "did you mean --bounds?");
+    refused("--t_projwin 1 2 3 4", "did you mean --bounds?");
+    refused("--cutline x", "did you mean --area?");
+    refused("--reference_vertical egm96", "did you mean --reference-vertical?");
+    refused("--EPSG 5", "unknown option --EPSG;");
+    refused("--mem 2G", "did you mean --memory?");
+    refused("--nothinglikeit", "unknown option --nothinglikeit; stereodem run --help lists all");
+    refused("-x", "unknown option -x");
+    refused("-o", "--output: needs a value FILE, found none");
+    refused("-o --tr 5", "--output: needs a value FILE, found the option --tr");
+    refused("--tr 5 a --tr 5", "--tr: given twice");
+    refused("-o a --output b", "--output: given twice");
+    refused("--quiet --quiet", "--quiet: given twice");
+    refused("--quiet=yes", "--quiet: found the value 'yes', expected none");
+    refused("a b c", "unexpected argument 'c'; run takes at most 2");
+    refused("~", "an argument is empty");
     f->line.command = SDM_CMD_INFO;
-    refused(f, "--overwrite", "unknown option --overwrite");
+    refused("--overwrite", "unknown option --overwrite");
 }
 
 TEST_WITH(test_ends, setup, teardown)
 {
-    Fixture *const f = *state;
-    assert_int_equal(parse(f, "-- --tr -5"), SDM_OK);
+    assert_int_equal(parse("-- --tr -5"), SDM_OK);
     assert_int_equal(f->line.count, 2);
     assert_string_equal(f->line.positional[0], "--tr");
-    assert_int_equal(parse(f, "--tr 5 --help --rubbish"), SDM_OK);
+    assert_int_equal(parse("--tr 5 --help --rubbish"), SDM_OK);
     assert_true(f->line.help);
-    assert_int_equal(parse(f, "-"), SDM_OK); /* a name like any other */
+    assert_int_equal(parse("-"), SDM_OK); /* a name like any other */
     assert_false(f->line.help);
     assert_int_equal(f->line.count, 1);
-    assert_int_equal(parse(f, "-o=--tr"), SDM_OK);
+    assert_int_equal(parse("-o=--tr"), SDM_OK);
     assert_string_equal(f->opt.output, "--tr");
 }
 
 TEST_WITH(test_pairs_limit, setup, teardown)
 {
-    Fixture *const f = *state;
     char text[1024] = "";
     for (int i = 0; i < SDM_MAX_KEY_VALUES; i++)
         strcat(text, "--co A=1 ");
-    assert_int_equal(parse(f, text), SDM_OK);
+    assert_int_equal(parse(text), SDM_OK);
     assert_null(f->opt.co[SDM_MAX_KEY_VALUES]);
     assert_int_equal(sdm_options_check(f->ctx, &f->opt), SDM_OK);
     strcat(text, "--co A=1");
-    refused(f, text, "--co: given more than 32 times");
+    refused(text, "--co: given more than 32 times");
 }
 
 /* Set one field, expect the check to name it. */
@@ -208,7 +198,6 @@ TEST_WITH(test_pairs_limit, setup, teardown)
 
 TEST_WITH(test_check, setup, teardown)
 {
-    Fixture *const f = *state;
     sdm_options_default(&f->opt);
     assert_int_equal(sdm_options_check(f->ctx, &f->opt), SDM_OK);
     CHECK_REFUSES(tr, NAN, "--tr");
@@ -233,7 +222,6 @@ TEST_WITH(test_check, setup, teardown)
 
 TEST_WITH(test_check_together, setup, teardown)
 {
-    Fixture *const f = *state;
     sdm_options_default(&f->opt);
     f->opt.hmin_m = 100.0;
     assert_int_equal(sdm_options_check(f->ctx, &f->opt), SDM_OK);

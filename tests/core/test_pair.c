@@ -13,6 +13,14 @@ typedef struct Case {
     int threads;
 } Case;
 
+static const SdmPairSettings usual = {.cost = SDM_PAIR_CENSUS,
+                                      .window = 5,
+                                      .dmax = 15,
+                                      .census_width = 9,
+                                      .census_height = 7,
+                                      .lr_threshold = 1.0f,
+                                      .cpu_level = "auto"};
+
 static int pick(uint64_t *seed, int lo, int hi)
 {
     return lo + (int)(next_random(seed) % (unsigned)(hi - lo + 1));
@@ -231,16 +239,11 @@ TEST(long_ranges_are_the_definition)
     uint64_t seed = 77;
     for (int turn = 0; turn < 18; turn += CASE_STEP) {
         const int cost = turn % 3, *const range = spans[turn / 3];
-        Case c = {.set = {.cost = (SdmPairCost)cost,
-                          .window = 5,
-                          .dmin = range[0],
-                          .dmax = range[1],
-                          .census_width = 9,
-                          .census_height = 7,
-                          .lr_threshold = 1.0f,
-                          .subpixel = true},
-                  .how = {.kind = SDM_OPTIMIZER_LOCAL},
-                  .threads = 1};
+        Case c = {.set = usual, .how = {.kind = SDM_OPTIMIZER_LOCAL}, .threads = 1};
+        c.set.cost = (SdmPairCost)cost;
+        c.set.dmin = range[0];
+        c.set.dmax = range[1];
+        c.set.subpixel = true;
         for (int side = 0; side < 2; side++)
             c.image[side] = (SdmPairImage){.width = WIDTH,
                                            .height = MANY,
@@ -279,13 +282,7 @@ static void plain_open(Plain *p)
         p->c.image[side] = (SdmPairImage){
             .width = 60, .height = 40, .stride = 60, .data = p->pixel[side], .eight_bit = true};
     }
-    p->c.set = (SdmPairSettings){.cost = SDM_PAIR_CENSUS,
-                                 .window = 5,
-                                 .dmax = 15,
-                                 .census_width = 9,
-                                 .census_height = 7,
-                                 .lr_threshold = 1.0f,
-                                 .cpu_level = "auto"};
+    p->c.set = usual;
 }
 
 static void refused(const Plain *p, SdmStatus status, const char *sentence)
@@ -343,13 +340,10 @@ static int64_t peak_of(int height, int depth, SdmPairCost cost)
         pixel[i] = (int16_t)(next_random(&seed) % 256);
     const SdmPairImage image = {
         .width = WIDTH, .height = height, .stride = WIDTH, .data = pixel, .eight_bit = true};
-    const SdmPairSettings set = {.cost = cost,
-                                 .window = 9,
-                                 .dmax = depth - 1,
-                                 .census_width = 9,
-                                 .census_height = 7,
-                                 .lr_threshold = 1.0f,
-                                 .cpu_level = "auto"};
+    SdmPairSettings set = usual;
+    set.cost = cost;
+    set.window = 9;
+    set.dmax = depth - 1;
     SDM_CLOSED_BY(sdm_close) SdmContext *ctx = threaded_context(1);
     assert_int_equal(sdm_pair_match(ctx, &image, &image, &set, out), SDM_OK);
     return sdm_memory_peak(ctx);

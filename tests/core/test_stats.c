@@ -17,11 +17,11 @@ static void fill(double *a, int n, int kind)
     }
 }
 
-TEST(select_agrees_with_sorting)
+TEST(select_and_sort_agree_with_qsort)
 {
     enum { MOST = 5000 };
     static double a[MOST], b[MOST], sorted[MOST];
-    static float f[MOST];
+    static float f[MOST], spare[MOST];
     const int sizes[] = {1, 2, 3, 7, 64, 601, 602, 1500, MOST};
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
         for (int kind = 0; kind < 6; kind++) {
@@ -39,30 +39,15 @@ TEST(select_agrees_with_sorting)
                 for (int i = 0; i < n; i++)
                     assert_true(i < k ? b[i] <= b[k] : b[i] >= b[k]);
             }
-        }
-}
-
-TEST(sort_agrees_with_sorting)
-{
-    enum { MOST = 5000 };
-    static double a[MOST];
-    static float f[MOST], spare[MOST];
-    const int sizes[] = {0, 1, 2, 3, 64, 1500, MOST};
-    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
-        for (int kind = 0; kind < 6; kind++) {
-            const int n = sizes[s];
-            fill(a, n, kind);
-            for (int i = 0; i < n; i++)
-                f[i] = (float)a[i];
-            qsort(a, (size_t)n, sizeof *a, ascending);
             sdm_sort_f32(f, n, spare);
             for (int i = 0; i < n; i++)
-                assert_true((double)f[i] == a[i]);
+                assert_true((double)f[i] == sorted[i]);
         }
     float end[] = {INFINITY, 1e-40f, -0.0f, -INFINITY, -1e-40f, 3.0f};
     sdm_sort_f32(end, 6, spare);
     for (int i = 0; i < 5; i++)
         assert_true(end[i] <= end[i + 1]);
+    sdm_sort_f32(end, 0, spare);
     assert_true(end[0] == -INFINITY && end[5] == INFINITY);
 }
 

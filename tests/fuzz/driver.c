@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -26,8 +25,7 @@ typedef struct Driver {
     Seed seeds[MOST_SEEDS];
     int count;
     uint64_t random;
-    uint8_t *shown; /* the mapped file with the input being run */
-    int shown_file;
+    int shown; /* the file with the input being run */
 } Driver;
 
 static uint32_t next_random(Driver *d, uint32_t below)
@@ -75,25 +73,11 @@ static void add_seeds(Driver *d, const char *name)
     free(entries);
 }
 
-static void open_shown(Driver *d, const char *program)
-{
-    char path[NAME_SIZE];
-    snprintf(path, sizeof path, "%s.input", program);
-    d->shown_file = open(path, O_RDWR | O_CREAT | O_TRUNC, 0644);
-    if (d->shown_file < 0 || ftruncate(d->shown_file, LONGEST) != 0)
-        exit(2);
-    d->shown = mmap(NULL, LONGEST, PROT_READ | PROT_WRITE, MAP_SHARED, d->shown_file, 0);
-    if (d->shown == MAP_FAILED)
-        exit(2);
-}
-
-static void run(Driver *d, const uint8_t *bytes, size_t size)
+static void run(const Driver *d, const uint8_t *bytes, size_t size)
 {
     uint8_t *const exact = malloc(size ? size : 1); /* so that a sanitizer sees the end */
-    if (!exact)
+    if (!exact || pwrite(d->shown, bytes, size, 0) != (ssize_t)size || ftruncate(d->shown, (off_t)size) != 0)
         exit(2);
-    memcpy(d->shown, bytes, size);
-    memset(d->shown + size, '\n', LONGEST - size);
     memcpy(exact, bytes, size);
     LLVMFuzzerTestOneInput(exact, size);
     free(exact);
@@ -167,7 +151,9 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: %s [-runs=N] [-max_total_time=SECONDS] SEED...\n", argv[0]);
         return 2;
     }
-    open_shown(&d, argv[0]);
+    char path[NAME_SIZE];
+    snprintf(path, sizeof path, "%s.input", argv[0]);
+    d.shown = open(path, O_RDWR | O_CREAT | O_TRUNC, 0644);
     const time_t start = time(NULL);
     for (int i = 0; i < d.count; i++)
         run(&d, d.seeds[i].bytes, d.seeds[i].size);
@@ -182,7 +168,6 @@ int main(int argc, char **argv)
     printf("%d seeds, %ld mutated inputs, no crash\n", d.count, done);
     for (int i = 0; i < d.count; i++)
         free(d.seeds[i].bytes);
-    munmap(d.shown, LONGEST);
-    close(d.shown_file);
+    close(d.shown);
     return 0;
 }

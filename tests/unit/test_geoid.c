@@ -3,24 +3,14 @@
 #include "geo/geoid.h"
 #include "tests/case.h"
 
-TEST_CTX(known_places)
+/* The antimeridian, the pole, no place. */
+TEST_CTX(edges)
 {
-    /* lat, lon, N: NGA's INPUT.DAT / OUTF477.DAT; the grid of 15' is interpolated bilinearly, so 0.3 m */
-    static const double lat[] = {38.6281550, -14.6212170, 46.8743190, -23.6174460,
-                                 38.6254730, -0.4667440,  16.7758333};
-    static const double lon[] = {269.7791550, 305.0211140, 102.4487290, 133.8747120,
-                                 359.9995000, 0.0023000,   -3.0094444};
-    static const double n[] = {-31.628, -2.969, -43.575, 15.871, 50.066, 17.329, 28.7068};
-    double got[7];
+    const double lon[] = {179.99, 180.0, -180.0, -179.99, 0.0, NAN}, lat[] = {10, 10, 10, 10, 90, 0};
+    double got[6];
     SdmGeoid *g;
     assert_int_equal(sdm_geoid_open(ctx, SDM_EGM96, &g), SDM_OK);
-    assert_int_equal(sdm_geoid_undulation(ctx, g, 7, lon, lat, got), SDM_OK);
-    for (int i = 0; i < 7; i++)
-        if (fabs(got[i] - n[i]) > 0.3)
-            fail_msg("lat %.4f lon %.4f: %.3f m, expected %.3f", lat[i], lon[i], got[i], n[i]);
-    const double edge_lon[] = {179.99, 180.0, -180.0, -179.99, 0.0, NAN},
-                 edge_lat[] = {10, 10, 10, 10, 90, 0};
-    assert_int_equal(sdm_geoid_undulation(ctx, g, 6, edge_lon, edge_lat, got), SDM_OK);
+    assert_int_equal(sdm_geoid_undulation(ctx, g, 6, lon, lat, got), SDM_OK);
     assert_true(fabs(got[0] - got[1]) < 0.05 && got[1] == got[2] && fabs(got[3] - got[2]) < 0.05);
     assert_true(fabs(got[4] - 13.606) < 0.3 && isnan(got[5])); /* N at the pole, EGM96 */
     sdm_geoid_close(&g);

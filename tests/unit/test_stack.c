@@ -23,45 +23,36 @@ static void near(double value, double expected, double tolerance)
         fail_msg("%.9f, expected %.9f", value, expected);
 }
 
-TEST(test_pair)
+/* The median of the moves is 0.  A pair, of which it is the mean; a strip, whose ends share nothing; a triangle, where 1 + 1 is
+ * not 2.3: each side gets a third of what is left; two observations of one difference, 0 with weight 2 and 3 with weight 1. */
+TEST(test_few)
 {
-    const SdmObservation ties[] = {{.a = 0, .b = 1, .value = 3.0, .weight = 0.2}};
-    adjust(2, ties, 1);
-    near(x[0], 1.5, 1e-9); /* the median of two is their mean, and it is 0 */
-    near(x[1], -1.5, 1e-9);
-    assert_int_equal(groups, 1);
-}
-
-/* A strip: the first and the last share nothing. */
-TEST(test_strip)
-{
-    const SdmObservation ties[] = {{.a = 0, .b = 1, .value = 2.0, .weight = 1.0},
-                                   {.a = 1, .b = 2, .value = 3.0, .weight = 50.0}};
-    adjust(3, ties, 2);
-    near(x[0], 2.0, 1e-9);
-    near(x[1], 0.0, 1e-9);
-    near(x[2], -3.0, 1e-9);
-}
-
-/* 1 + 1 is not 2.3: least squares gives each side a third of what is left. */
-TEST(test_triangle)
-{
-    const SdmObservation ties[] = {{.a = 0, .b = 1, .value = 1.0, .weight = 1.0},
-                                   {.a = 1, .b = 2, .value = 1.0, .weight = 1.0},
-                                   {.a = 0, .b = 2, .value = 2.3, .weight = 1.0}};
-    adjust(3, ties, 3);
-    near(x[0], 1.1, 1e-9);
-    near(x[1], 0.0, 1e-9);
-    near(x[2], -1.1, 1e-9);
-}
-
-/* Two observations of one difference, 0 with weight 2 and 3 with weight 1: 1. */
-TEST(test_weights)
-{
-    const SdmObservation ties[] = {{.a = 0, .b = 1, .value = 0.0, .weight = 2.0},
-                                   {.a = 0, .b = 1, .value = 3.0, .weight = 1.0}};
-    adjust(2, ties, 2);
-    near(x[0] - x[1], 1.0, 1e-9);
+    static const struct {
+        int members, count;
+        SdmObservation ties[3];
+        double moves[3];
+    } cases[] = {
+        {2, 1, {{.a = 0, .b = 1, .value = 3.0, .weight = 0.2}}, {1.5, -1.5}},
+        {3,
+         2,
+         {{.a = 0, .b = 1, .value = 2.0, .weight = 1.0}, {.a = 1, .b = 2, .value = 3.0, .weight = 50.0}},
+         {2.0, 0.0, -3.0}},
+        {3,
+         3,
+         {{.a = 0, .b = 1, .value = 1.0, .weight = 1.0},
+          {.a = 1, .b = 2, .value = 1.0, .weight = 1.0},
+          {.a = 0, .b = 2, .value = 2.3, .weight = 1.0}},
+         {1.1, 0.0, -1.1}},
+        {2,
+         2,
+         {{.a = 0, .b = 1, .value = 0.0, .weight = 2.0}, {.a = 0, .b = 1, .value = 3.0, .weight = 1.0}},
+         {0.5, -0.5}}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        adjust(cases[i].members, cases[i].ties, cases[i].count);
+        assert_int_equal(groups, 1);
+        for (int k = 0; k < cases[i].members; k++)
+            near(x[k], cases[i].moves[k], 1e-9);
+    }
 }
 
 /* Of ten pairs of five members one is 100 m wrong: it must not be felt. */
