@@ -133,7 +133,6 @@ void sdm_races_atomic(void *p, size_t bytes, void *pc)
 /* ---- what -fsanitize=thread calls ---- */
 
 #define HOOK(name, bytes, access)                                                                            \
-    void name(void *p);                                                                                      \
     void name(void *p)                                                                                       \
     {                                                                                                        \
         look((uintptr_t)p, bytes, access, __builtin_return_address(0));                                      \
@@ -149,10 +148,6 @@ HOOKS_UNALIGNED(2)
 HOOKS_UNALIGNED(4)
 HOOKS_UNALIGNED(8)
 HOOKS_UNALIGNED(16)
-
-void __tsan_read_range(void *p, size_t bytes);
-void __tsan_write_range(void *p, size_t bytes);
-void __tsan_init(void);
 
 void __tsan_read_range(void *p, size_t bytes)
 {

@@ -29,6 +29,16 @@ typedef struct uint4 {
     uint y, z, w;
 } uint4;
 
+typedef union SdmWord {
+    int i;
+    uint u;
+    float f;
+} SdmWord;
+typedef union SdmLong {
+    long l;
+    double d;
+} SdmLong;
+
 #define KERNEL static void SDM_SIMULATED /* nothing; simulated_calls.py finds kernels by it */
 #define GLOBAL
 #define LOCAL static SDM_SIMULATED_LOCAL /* groups run one after the other: they share it */
@@ -66,11 +76,11 @@ typedef struct uint4 {
 #define SQRT(v) sqrtf(v)
 #define FABS(v) fabsf(v)
 #define RINT(v) rintf(v)
-#define AS_FLOAT(v) sdm_as_float(v)
-#define AS_UINT(v) sdm_as_uint(v)
+#define AS_FLOAT(v) (((SdmWord){.i = (v)}).f)
+#define AS_UINT(v) (((SdmWord){.f = (v)}).u)
 #define LESSER(a, b) ((a) < (b) ? (a) : (b))
 #define HAVE_DOUBLES 1
-#define AS_DOUBLE(v) sdm_as_double(v)
+#define AS_DOUBLE(v) (((SdmLong){.l = (v)}).d)
 #define UNROLL
 #define NO_UNROLL
 
@@ -90,32 +100,5 @@ static inline uint sdm_leastu(uint a, uint b, uint c)
 {
     const uint d = a < b ? a : b;
     return d < c ? d : c;
-}
-
-static inline float sdm_as_float(int v)
-{
-    const union {
-        int i;
-        float f;
-    } u = {v};
-    return u.f;
-}
-
-static inline uint sdm_as_uint(float v)
-{
-    const union {
-        float f;
-        uint i;
-    } u = {v};
-    return u.i;
-}
-
-static inline double sdm_as_double(long v)
-{
-    const union {
-        long i;
-        double d;
-    } u = {v};
-    return u.d;
 }
 #endif

@@ -41,11 +41,9 @@ static inline SdmStatus make_block(SdmContext *ctx, int64_t col0, int64_t row0, 
 
 typedef struct Case {
     const char *name;
-    int vertical, threads;
     int64_t cols, rows; /* 0: COLS, ROWS */
-    bool backwards, overwrite;
+    bool overwrite;
     float dn;
-    int64_t block;
 } Case;
 
 static const SdmPrepared plain_scene = {.frame = {.lon_deg = -3.0,
@@ -70,9 +68,8 @@ static inline SdmStatus produce(SdmContext *ctx, const Case *k, const SdmSceneRe
     SdmGrid g;
     SDM_CLOSED_BY(sdm_product_close) SdmProduct *p = NULL;
     SDM_CLOSED_BY(sdm_block_free) SdmBlock b = {0};
-    const int64_t cols = k->cols ? k->cols : COLS, rows = k->rows ? k->rows : ROWS,
-                  size = k->block ? k->block : BLOCK;
-    const int64_t across = (cols + size - 1) / size, n = across * ((rows + size - 1) / size);
+    const int64_t cols = k->cols ? k->cols : COLS, rows = k->rows ? k->rows : ROWS;
+    const int64_t across = (cols + BLOCK - 1) / BLOCK, n = across * ((rows + BLOCK - 1) / BLOCK);
     PASS(sdm_grid_choose(ctx, sdm_options(ctx), -3.0, 16.8, 15.0, &g));
     const double bounds[4] = {500000.0, 1860000.0 - ((double)rows - 0.5) * g.spacing,
                               500000.0 + ((double)cols - 0.5) * g.spacing, 1860000.0};
@@ -81,8 +78,8 @@ static inline SdmStatus produce(SdmContext *ctx, const Case *k, const SdmSceneRe
     g.rows = rows;
     PASS(sdm_scene_product_open(ctx, sdm_options(ctx), &g, report, &p));
     for (int64_t i = 0; i < n; i++) {
-        const int64_t at = k->backwards ? n - 1 - i : i, c = at % across * size, r = at / across * size;
-        PASS(make_block(ctx, c, r, c + size < cols ? size : cols - c, r + size < rows ? size : rows - r,
+        const int64_t c = i % across * BLOCK, r = i / across * BLOCK;
+        PASS(make_block(ctx, c, r, c + BLOCK < cols ? BLOCK : cols - c, r + BLOCK < rows ? BLOCK : rows - r,
                         k->dn > 0.0F ? k->dn : 250.0F, &b));
         PASS(sdm_product_write(ctx, p, &b));
         sdm_block_free(&b);
@@ -96,8 +93,7 @@ static inline SdmStatus run_case(const Case *k, char *why)
     SdmOptions opt;
     sdm_options_default(&opt);
     opt.output = in_folder(k->name);
-    opt.vertical = k->vertical;
-    opt.threads = k->threads ? k->threads : 2;
+    opt.threads = 2;
     opt.overwrite = k->overwrite;
     SDM_CLOSED_BY(sdm_close) SdmContext *ctx = context_of(&opt);
     const SdmStatus st = produce(ctx, k, &report);

@@ -55,15 +55,14 @@ static void add_wave(int view, const SdmAlongWave *w)
         made.point[i].value_px += (float)wave(w, (double)made.point[i].row[view]);
 }
 
-static void fit(double long_px, SdmAlongCorrection *out, SdmAlongReport *report)
+static void fit(SdmAlongCorrection *out, SdmAlongReport *report)
 {
     const SdmAlongTask task = {.point = made.point,
                                .count = made.count,
                                .scale = &made.scale,
-                               .least_long_px = long_px,
+                               .least_long_px = 0.06,
                                .point_rows = STEP,
                                .average_rows = 1.0};
-    *out = (SdmAlongCorrection){.degree = 0};
     SDM_CLOSED_BY(sdm_close) SdmContext *ctx = default_context();
     assert_int_equal(sdm_along_fit(ctx, &task, out, report), SDM_OK);
 }
@@ -92,11 +91,12 @@ static const SdmAlongWave THREE[2][3] = {
 
 TEST(noise_is_no_wave)
 {
-    SdmAlongCorrection a;
+    SdmAlongCorrection a = {.degree = 0};
     SdmAlongReport r;
     for (uint64_t seed = 1; seed <= 3; seed++) {
         make_points(seed);
-        fit(0.06, &a, &r);
+        a = (SdmAlongCorrection){.degree = 0};
+        fit(&a, &r);
         assert_int_equal(a.degree, 0);
         assert_int_equal(a.waves[0] + a.waves[1], 0);
         assert_true(fabs(a.coef[0]) < 0.01);
@@ -108,12 +108,12 @@ TEST(noise_is_no_wave)
 
 TEST(three_waves_of_each_view_are_found)
 {
-    SdmAlongCorrection a;
+    SdmAlongCorrection a = {.degree = 0};
     SdmAlongReport r;
     make_points(5);
     for (int k = 0; k < 6; k++)
         add_wave(k / 3, &THREE[k / 3][k % 3]);
-    fit(0.06, &a, &r);
+    fit(&a, &r);
     print_message("%d + %d waves, error %.4f px, predicted %.4f\n", a.waves[0], a.waves[1],
                   error_px(&a, THREE[0], 3, THREE[1], 3, 0.0), r.correction_px);
     assert_true(error_px(&a, THREE[0], 3, THREE[1], 3, 0.0) < 0.025);
@@ -125,12 +125,12 @@ TEST(three_waves_of_each_view_are_found)
 TEST(one_frequency_of_both_views_is_found)
 {
     const SdmAlongWave right = {1.0 / 303.0, 0.12, 0.05}, left = {1.0 / 303.0, -0.06, 0.09};
-    SdmAlongCorrection a;
+    SdmAlongCorrection a = {.degree = 0};
     SdmAlongReport r;
     make_points(6);
     add_wave(SDM_ALONG_RIGHT, &right);
     add_wave(SDM_ALONG_LEFT, &left);
-    fit(0.06, &a, &r);
+    fit(&a, &r);
     print_message("%d + %d waves, error %.4f px\n", a.waves[0], a.waves[1],
                   error_px(&a, &right, 1, &left, 1, 0.0));
     assert_true(error_px(&a, &right, 1, &left, 1, 0.0) < 0.02);
@@ -139,7 +139,7 @@ TEST(one_frequency_of_both_views_is_found)
 /* 20 m over 80 % of the columns in an eighth of the rows: it looks like jitter, but for the other columns. */
 TEST(a_band_of_change_is_not_fitted)
 {
-    SdmAlongCorrection a;
+    SdmAlongCorrection a = {.degree = 0};
     SdmAlongReport r;
     make_points(7);
     add_wave(SDM_ALONG_RIGHT, &THREE[0][0]);
@@ -148,7 +148,7 @@ TEST(a_band_of_change_is_not_fitted)
         if (p->row[1] > 2000.0f && p->row[1] < 2525.0f && p->col > 480.0f && p->col < 4320.0f)
             p->value_px -= (float)(20.0 * PX_PER_M);
     }
-    fit(0.06, &a, &r);
+    fit(&a, &r);
     print_message("%d + %d waves, degree %d, error %.4f px\n", a.waves[0], a.waves[1], a.degree,
                   error_px(&a, THREE[0], 1, NULL, 0, 0.0));
     assert_true(error_px(&a, THREE[0], 1, NULL, 0, a.coef[0]) < 0.3 * PX_PER_M);
@@ -157,14 +157,15 @@ TEST(a_band_of_change_is_not_fitted)
 
 TEST(a_tilt_is_found_where_it_is_strong)
 {
-    SdmAlongCorrection a;
+    SdmAlongCorrection a = {.degree = 0};
     SdmAlongReport r;
     for (int strong = 0; strong < 2; strong++) {
         make_points(8);
+        a = (SdmAlongCorrection){.degree = 0};
         for (size_t i = 0; i < made.count; i++)
             made.point[i].value_px +=
                 (float)((strong ? 0.2 : 0.05) * ((double)made.point[i].col / 2500.0 - 1.0) + 0.3);
-        fit(0.06, &a, &r);
+        fit(&a, &r);
         assert_int_equal(a.degree, strong);
         assert_int_equal(a.waves[0] + a.waves[1], 0);
         if (strong)
@@ -188,15 +189,7 @@ TEST(a_fit_starts_at_the_last_one)
     }
     a.wave[0][0] = (SdmAlongWave){1.0 / 530.0, 0.1, 0.1}; /* is not there */
     a.wave[1][0] = THREE[1][0];
-    const SdmAlongTask task = {.point = made.point,
-                               .count = made.count,
-                               .scale = &made.scale,
-                               .least_long_px = 0.06,
-                               .point_rows = STEP,
-                               .average_rows = 1.0};
-    SdmContext *ctx = default_context();
-    assert_int_equal(sdm_along_fit(ctx, &task, &a, &r), SDM_OK);
-    sdm_close(&ctx);
+    fit(&a, &r);
     print_message("%d + %d waves, degree %d, error %.4f px\n", a.waves[0], a.waves[1], a.degree,
                   error_px(&a, THREE[0], 3, THREE[1], 3, 0.0));
     assert_int_equal(a.degree, 0);

@@ -281,40 +281,4 @@ TEST(datums_are_reconciled)
     assert_non_null(strstr(error, "--dem-vertical"));
 }
 
-/* terrain() at the places of cells in degrees: positions between the reference's CRS and the DEM's are exact to
- * centimetres all across a swath, though a reader may interpolate them. */
-TEST(geographic_reference_keeps_its_place)
-{
-    enum { COLS = 2400, ROWS = 50, REF_COLS = 3320, REF_ROWS = 120 };
-    const double step_deg = 1.0 / 3600.0, west_deg = 4.24, north_deg = 44.25;
-    FREED float *const v = malloc((size_t)COLS * ROWS * sizeof *v), *const ref = malloc(REF_COLS * REF_ROWS *
-                                                                                        sizeof *ref);
-    Raster r = {.cols = COLS, .rows = ROWS, .epsg = 32631, .x0 = 600000, .y0 = 4900000, .values = v};
-    OGRCoordinateTransformationH const way = change_of(4326, 32631);
-    for (int j = 0; j < ROWS; j++)
-        for (int i = 0; i < COLS; i++)
-            v[j * COLS + i] = (float)terrain(30.0 * (i + 0.5), -30.0 * (j + 0.5));
-    write_raster(DEM, &r);
-    for (int j = 0; j < REF_ROWS; j++)
-        for (int i = 0; i < REF_COLS; i++) {
-            double x = west_deg + (i + 0.5) * step_deg, y = north_deg - (j + 0.5) * step_deg;
-            assert_true(OCTTransform(way, 1, &x, &y, NULL));
-            ref[j * REF_COLS + i] = (float)terrain(x - 600000.0, y - 4900000.0);
-        }
-    write_raster(REF, &(Raster){.cols = REF_COLS,
-                                .rows = REF_ROWS,
-                                .epsg = 4326,
-                                .x0 = west_deg,
-                                .y0 = north_deg,
-                                .cell = step_deg,
-                                .values = ref});
-    SdmCompareResult out;
-    assert_int_equal(run(NULL, &out, NULL, 0), SDM_OK);
-    assert_true(out.raw.count > COLS * ROWS * 9 / 10);
-    assert_near(out.move.move_m[0], 0.0, 0.05);
-    assert_near(out.move.move_m[1], 0.0, 0.05);
-    assert_near(out.move.move_m[2], 0.0, 0.05);
-    OCTDestroyCoordinateTransformation(way);
-}
-
 RUN_TESTS(NULL, NULL)

@@ -35,6 +35,10 @@ TEST(faults_are_named)
     refused(&(SdmCompareOptions){.class_raster = "/vsimem/none.tif"}, SDM_ERR_INPUT, "--class");
     write_flat(EXTRA, ocean, NULL);
     refused(&(SdmCompareOptions){.class_raster = EXTRA}, SDM_ERR_DATA, "class 1");
+    for (int i = 0; i < 12; i++)
+        holes[i] = 0.0f;
+    write_flat(EXTRA, holes, NULL);
+    refused(&(SdmCompareOptions){.mask = EXTRA}, SDM_ERR_DATA, "stable ground");
     refused(&(SdmCompareOptions){.output = "/no/such/folder/e.html"}, SDM_ERR_IO, "make it first");
     VSILFILE *const junk = VSIFOpenL(DEM, "wb");
     VSIFWriteL("not a raster", 1, 12, junk);

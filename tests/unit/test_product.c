@@ -94,33 +94,6 @@ TEST(ortho_types)
     }
 }
 
-TEST(same_bytes)
-{
-    static const char *const files[] = {".tif", "_qa.tif", "_ortho.tif", ".png"};
-    static const Case k[] = {{.name = "s0.tif", .threads = 1},
-                             {.name = "s1.tif", .threads = 4, .backwards = true},
-                             {.name = "s2.tif", .threads = 3, .block = 2000},
-                             {.name = "s3.tif", .block = 129}};
-    for (int i = 0; i < 4; i++) {
-        Case c = k[i];
-        c.vertical = SDM_EGM96;
-        char why[1024];
-        const SdmStatus st = run_case(&c, why);
-        if (st == SDM_ERR_UNSUPPORTED)
-            skip();
-        assert_int_equal(st, SDM_OK);
-        for (int f = 0; i && f < 4; f++) {
-            char a[32], b[32];
-            size_t na, nb;
-            snprintf(a, sizeof a, "s0%s", files[f]);
-            snprintf(b, sizeof b, "s%d%s", i, files[f]);
-            FREED char *const da = read_all(a, &na), *const db = read_all(b, &nb);
-            assert_int_equal(na, nb);
-            assert_memory_equal(da, db, na);
-        }
-    }
-}
-
 /* A plane over an odd number of cells, at some level: readers take an overview for the raster's extent in fewer
  * cells, so each of these holds the plane at its own middle.  In memory and read; a hole stays small. */
 TEST(overviews_lie_on_their_raster)

@@ -258,23 +258,4 @@ TEST_CTX(wide_stretch)
     }
 }
 
-TEST(parallel_pair)
-{
-    Raster r = PLAIN;
-    r.rpc = false, r.georef = true;
-    write_raster("pa.tif", r);
-    write_raster("pb.tif", r);
-    SdmOptions opt;
-    sdm_options_default(&opt);
-    opt.base_height = 0.5;
-    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = context_of(&opt);
-    SDM_CLOSED_BY(sdm_scene_close) SdmScene *scene = open_ok(ctx, "pa.tif", "pb.tif");
-    const double image[3] = {50, 60, 100};
-    double g[3], back[2];
-    assert_int_equal(scene->sensor, SDM_SENSOR_PARALLEL);
-    sdm_camera_locate(scene->view[0].camera, 1, image, g);
-    sdm_camera_project(scene->view[1].camera, 1, g, back); /* x' = x - 0.5 * 100 m = 5 px to the left */
-    assert_true(fabs(back[0] - 45) < 1e-6 && fabs(back[1] - 60) < 1e-6);
-}
-
 RUN_TESTS(enter_folder, remove_folder)
