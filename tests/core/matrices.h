@@ -1,4 +1,4 @@
-/* Matrices of tests: random ones, Hilbert's, products. */
+/* Matrices of tests: random ones, products. */
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -47,15 +47,4 @@ static inline double largest_difference(int n, const double *x, const double *y)
         most = fmax(most, fabs(x[i] - y[i]));
     }
     return most;
-}
-
-static inline void hilbert(int n, double *a, double *b) /* the solution is all 1 */
-{
-    for (int i = 0; i < n; i++) {
-        b[i] = 0.0;
-        for (int j = 0; j < n; j++) {
-            a[i * n + j] = 1.0 / (i + j + 1);
-            b[i] += a[i * n + j];
-        }
-    }
 }

@@ -33,15 +33,6 @@ static SdmEdgeBlock stepped(void)
     return b;
 }
 
-TEST(noise_goes_and_the_step_stays)
-{
-    SDM_CLOSED_BY(sdm_edge_block_close) SdmEdgeBlock b = stepped();
-    assert_int_equal(sdm_edge_filters(ctx, &sdm_kernels_reference, true, &level_views, &b), SDM_OK);
-    for (int y = 8; y < H - 8; y++)
-        for (int x = 8; x < W - 8; x++)
-            assert_true(fabsf(b.place_px[y * W + x] - (x < W / 2 ? 0.0f : 5.0f)) < 0.15f);
-}
-
 /* The step lies 1 px beside an edge of the left view: it moves there, whatever the noise; where the sides' grey values do not
  * differ by 2.5 times their noise, it stays. */
 TEST(steps_go_to_edges_of_the_image)

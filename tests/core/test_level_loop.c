@@ -199,28 +199,6 @@ TEST(columns_left_out_do_not_matter)
     }
 }
 
-TEST(threads_do_not_matter)
-{
-    enum { W = 224, H = 152, RUNS = 3 };
-    static const char *const costs[] = {"zncc", "census"};
-    static const int threads[RUNS] = {1, 2, 5};
-    for (int c = 0; c < 2; c++) {
-        SDM_CLOSED_BY(bench_close) Bench b = {0};
-        SdmFineResult r[RUNS];
-        SdmContext *ctx[RUNS]; /* memory is charged to them: closed last */
-        bench_open(&b, W, H, 0.7, costs[c]);
-        for (int i = 0; i < RUNS; i++) {
-            ctx[i] = threaded_context(threads[i]);
-            assert_int_equal(fine(&b, ctx[i], 0, 0, W, H, &r[i]), SDM_OK);
-            same_bytes(&r[0], 0, 0, &r[i], 0, 0, W, H);
-        }
-        for (int i = 0; i < RUNS; i++) {
-            sdm_fine_result_free(&r[i]);
-            sdm_close(&ctx[i]);
-        }
-    }
-}
-
 /* RMS of the errors of a level's surface, px of parallax of the level, inside a margin. */
 static double rms_px(const SynScene *scene, const SdmSurface *s)
 {

@@ -57,22 +57,6 @@ TEST(speckles_by_hand)
 
 /* ---- median ---- */
 
-TEST(median_by_hand)
-{
-    static const float in[9] = {9, 1, 8, 2, 100, 7, 3, 6, 4};
-    float out[9];
-    sdm_pair_median(ctx, in, 3, 3, 3, out);
-    assert_true(out[4] == 6.0f); /* 1 2 3 4 6 7 8 9 100 */
-    assert_true(out[0] == 9.0f); /* a corner has 4 of 9: too few */
-    assert_true(out[1] == 7.5f); /* an edge has 6: 1 2 7 8 9 100 */
-    static const float holes[9] = {9, N_, 8, N_, 100, N_, 3, N_, 4};
-    sdm_pair_median(ctx, holes, 3, 3, 3, out);
-    assert_true(out[4] == 8.0f && isnan(out[1])); /* 3 4 8 9 100 */
-    static const float few[9] = {9, N_, 8, N_, 100, N_, 3, N_, N_};
-    sdm_pair_median(ctx, few, 3, 3, 3, out);
-    assert_true(out[4] == 100.0f);
-}
-
 static int by_value(const void *a, const void *b)
 {
     const float x = *(const float *)a, y = *(const float *)b;
@@ -124,15 +108,6 @@ TEST(median_is_naive)
 }
 
 /* ---- filling ---- */
-
-TEST(nearest_by_hand)
-{
-    float d[15] = {1, N_, N_, N_, 5, /**/ N_, N_, N_, N_, N_, /**/ N_, N_, 3, N_, N_};
-    /* (1, 1) is sqrt 2 from 1 and from 3, (4, 2) is 2 from 3 and from 5: the leftmost wins */
-    static const float want[15] = {1, 1, 1, 5, 5, /**/ 1, 1, 3, 3, 5, /**/ 1, 3, 3, 3, 3};
-    assert_int_equal(sdm_pair_fill(ctx, SDM_FILL_NEAREST, 5, 3, d), SDM_OK);
-    assert_same(d, want, 15);
-}
 
 static float naive_nearest(const float *d, int w, int h, int x, int y)
 {

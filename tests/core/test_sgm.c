@@ -13,29 +13,6 @@ enum { MOST_WIDTH = 40, MOST_PITCH = 208 };
 
 /* ---- the definition ---- */
 
-/* Two pixels of three labels, worked by hand: m = 1; 4 + min(1, 5 + 1, 1 + 3) - 1, 0 + min(5, 1 + 1, 9 + 1, 1
- * + 3) - 1, 2 + min(9, 5 + 1, 1 + 3) - 1. */
-TEST(a_path_of_two_pixels_is_as_worked_by_hand)
-{
-    uint8_t cost[2 * 16] = {[0] = 1, 5, 9, [16] = 4, 0, 2};
-    uint16_t p2[2] = {3, 3}, sum[2 * 16] = {0}, room[4 * 16], rows[3][2 * 16];
-    const SdmSgmRow r = {.width = 2,
-                         .labels = 3,
-                         .pitch = 16,
-                         .step = 1,
-                         .begins = true,
-                         .p1 = 1,
-                         .p2 = {p2},
-                         .cost = cost,
-                         .path = {room, rows[0], rows[1], rows[2]},
-                         .sum = sum};
-    sdm_sgm_kernels_reference.row(&r);
-    const uint16_t want[2][3] = {{1, 5, 9}, {4, 1, 5}};
-    for (int x = 0; x < 2; x++)
-        for (int l = 0; l < 3; l++)
-            assert_int_equal(sum[x * 16 + l], want[x][l]);
-}
-
 enum { PATH = 5, LABELS = 3 };
 
 /* The least cost of all labels of pixels 0..last that end in `label`: costs, p1 for a step of one, p2 for a

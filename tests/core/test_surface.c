@@ -84,32 +84,6 @@ TEST(reject_by_hand)
     assert_int_equal(flags[0], SDM_QA_FOLD); /* what has a reason keeps it */
 }
 
-/* Changes 1, 2 and 4 m about a hole: 448 / 3 of 1/64 m. */
-TEST(fill_by_hand)
-{
-    static const float h[9] = {101, 102, 104, 0, 0, 0, 100, 100, 100};
-    float prior[9];
-    uint8_t filled[9];
-    SDM_CLOSED_BY(sdm_surface_free) SdmSurface s = surface_of(3, 3, h, SDM_QA_LOW_SCORE);
-    for (int i = 0; i < 9; i++)
-        prior[i] = 100.0f;
-    for (int i = 0; i < 3; i++)
-        s.flags[i] = SDM_QA_VALID;
-    assert_int_equal(
-        sdm_surface_fill(ctx, sdm_kernels_at("auto"), &s, prior, &(SdmFill){1, 3, true}, NULL, filled),
-        SDM_OK);
-    for (int i = 0; i < 3; i++) {
-        assert_true(s.h_m[i] == h[i] && filled[i] == 0);
-        assert_true(s.h_m[6 + i] == 100.0f && filled[6 + i] == 0);
-    }
-    assert_true(s.h_m[4] == 100.0f + (float)(448.0 / 3.0) / 64.0f && filled[4] == 1);
-    assert_true(s.h_m[3] == 100.0f && s.h_m[5] == 100.0f && !filled[3] &&
-                !filled[5]); /* two in reach: too few */
-    assert_int_equal(
-        sdm_surface_fill(ctx, sdm_kernels_at("auto"), &s, prior, &(SdmFill){1, 2, true}, NULL, NULL), SDM_OK);
-    assert_true(s.h_m[3] == 101.5f && s.h_m[5] == 103.0f);
-}
-
 /* The mean change of the window about pixel x, y; false where too few pixels are valid. */
 static bool mean_change(const SdmSurface *s, const float *prior, int x, int y, const SdmFill *f, float *mean)
 {

@@ -17,10 +17,6 @@ typedef struct CMUnitTest {
     void (*test_func)(void **state);
     int (*setup)(void **state), (*teardown)(void **state);
 } CMUnitTest;
-#define cmocka_unit_test(f)                                                                                  \
-    {                                                                                                        \
-#f, f, NULL, NULL                                                                                    \
-    }
 #define cmocka_unit_test_setup_teardown(f, up, down)                                                         \
     {                                                                                                        \
 #f, f, up, down                                                                                      \
@@ -98,9 +94,4 @@ static inline int _cmocka_run_group_tests(const char *group, const struct CMUnit
     printf("%d of %zu %s failed\n", failed, count, group);
     return failed;
 }
-#define cmocka_run_group_tests(tests, setup, teardown)                                                       \
-    _cmocka_run_group_tests("tests", (tests), sizeof(tests) / sizeof *(tests), (setup), (teardown))
-#define cmocka_run_group_tests_name(name, tests, setup, teardown)                                            \
-    cmocka_run_group_tests(tests, setup, teardown)
-
 #endif

@@ -3,12 +3,12 @@
 #pragma once
 
 #include "coreg/compare.h"
+#include "geo/projector.h"
 #include "tests/case.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>
 #include <gdal.h>
-#include <ogr_srs_api.h>
 
 #define assert_near(value, expected, tolerance) assert_true(fabs((value) - (expected)) <= (tolerance))
 #define DEM "/vsimem/compare_dem.tif"
@@ -30,21 +30,22 @@ static inline void text_of(const SdmCompareResult *r, char *out, size_t size)
     snprintf(out, size, "%s", text.data);
 }
 
-/* From one CRS to another, x before y. */
-static inline OGRCoordinateTransformationH change_of(int from_epsg, int to_epsg)
+/* From metres of UTM zone 31 N to degrees. */
+static inline void to_degrees(double *x, double *y)
 {
-    const int epsg[2] = {from_epsg, to_epsg};
-    OGRSpatialReferenceH srs[2];
-    for (int k = 0; k < 2; k++) {
-        srs[k] = OSRNewSpatialReference(NULL);
-        assert_int_equal(OSRImportFromEPSG(srs[k], epsg[k]), OGRERR_NONE);
-        OSRSetAxisMappingStrategy(srs[k], OAMS_TRADITIONAL_GIS_ORDER);
-    }
-    OGRCoordinateTransformationH const change = OCTNewCoordinateTransformation(srs[0], srs[1]);
-    assert_non_null(change);
-    OSRDestroySpatialReference(srs[0]);
-    OSRDestroySpatialReference(srs[1]);
-    return change;
+    static SdmProjector *projector;
+    if (!projector)
+        assert_int_equal(sdm_projector_open(NULL, "EPSG:32631", &projector), SDM_OK);
+    sdm_projector_inverse(projector, 1, x, y);
+}
+
+static inline void write_text(const char *path, const char *text)
+{
+    GDALAllRegister();
+    VSILFILE *const f = VSIFOpenL(path, "wb");
+    assert_non_null(f);
+    assert_int_equal(VSIFWriteL(text, 1, strlen(text), f), strlen(text));
+    VSIFCloseL(f);
 }
 
 static inline void write_raster(const char *path, const Raster *r)

@@ -10,15 +10,6 @@ enum { COLS = 160, ROWS = 130, POINTS = 900 };
 static const double SHIFT_M[3] = {12.3, -7.7, 4.4}, X0 = 600000.0, Y0 = 4900000.0;
 static double unit_m = 1.0; /* of the points' heights */
 
-static void write_text(const char *path, const char *text)
-{
-    GDALAllRegister();
-    VSILFILE *const f = VSIFOpenL(path, "wb");
-    assert_non_null(f);
-    assert_int_equal(VSIFWriteL(text, 1, strlen(text), f), strlen(text));
-    VSIFCloseL(f);
-}
-
 /* A point of the true surface, somewhere on the DEM; x, y in its CRS. */
 static void point(int k, double *x, double *y, double *h)
 {
@@ -29,9 +20,8 @@ static void point(int k, double *x, double *y, double *h)
     *h = terrain(east_m, north_m) / unit_m;
 }
 
-/* A table of the points with this first line; in degrees where `degrees` is a transformation. */
-static void write_table(const char *path, const char *header, const char *format,
-                        OGRCoordinateTransformationH degrees)
+/* A table of the points with this first line. */
+static void write_table(const char *path, const char *header, const char *format, bool degrees)
 {
     FREED char *const text = malloc(POINTS * 120 + 200);
     int used = snprintf(text, 200, "%s\n", header);
@@ -39,7 +29,7 @@ static void write_table(const char *path, const char *header, const char *format
         double x, y, h;
         point(k, &x, &y, &h);
         if (degrees)
-            assert_true(OCTTransform(degrees, 1, &x, &y, NULL));
+            to_degrees(&x, &y);
         used += snprintf(text + used, 120, format, x, y, h);
     }
     write_text(path, text);
@@ -59,14 +49,13 @@ static void expect_shift(const SdmCompareResult *r)
 TEST(tables_give_the_shift)
 {
     SdmCompareResult r;
-    OGRCoordinateTransformationH const degrees = change_of(32631, 4326);
     write_terrain(DEM, SHIFT_M[0], SHIFT_M[1], SHIFT_M[2], false);
-    write_table(CSV, "x,y,z", "%.3f,%.3f,%.3f\n", NULL);
+    write_table(CSV, "x,y,z", "%.3f,%.3f,%.3f\n", false);
     assert_int_equal(run_with(CSV, NULL, &r, NULL, 0), SDM_OK);
     expect_shift(&r);
     assert_non_null(strstr(r.source, "the DEM's CRS (assumed)"));
     assert_true(r.lag[1].pairs > 100);
-    write_table(CSV, "Lon; Lat;H_LI", "%.8f;%.8f;%.3f\n", degrees);
+    write_table(CSV, "Lon; Lat;H_LI", "%.8f;%.8f;%.3f\n", true);
     assert_int_equal(run_with(CSV, NULL, &r, NULL, 0), SDM_OK);
     expect_shift(&r);
     assert_non_null(strstr(r.source, "EPSG:4326 (assumed)"));
@@ -75,7 +64,6 @@ TEST(tables_give_the_shift)
     text_of(&r, text, sizeof text);
     assert_non_null(strstr(text, "points 900"));
     assert_non_null(strstr(text, "EPSG:4326"));
-    OCTDestroyCoordinateTransformation(degrees);
 }
 
 TEST(layers_give_the_shift)
@@ -83,11 +71,10 @@ TEST(layers_give_the_shift)
     SdmCompareResult r;
     FREED char *const text = malloc(POINTS * 200 + 200);
     int used = snprintf(text, 200, "{\"type\": \"FeatureCollection\", \"features\": [");
-    OGRCoordinateTransformationH const degrees = change_of(32631, 4326);
     for (int k = 0; k < POINTS; k++) {
         double x, y, h;
         point(k, &x, &y, &h);
-        assert_true(OCTTransform(degrees, 1, &x, &y, NULL));
+        to_degrees(&x, &y);
         used += snprintf(text + used, 200,
                          "%s{\"type\": \"Feature\", \"properties\": {}, \"geometry\": {\"type\": \"Point\", "
                          "\"coordinates\": [%.8f, %.8f, %.3f]}}",
@@ -98,7 +85,6 @@ TEST(layers_give_the_shift)
     write_terrain(DEM, SHIFT_M[0], SHIFT_M[1], SHIFT_M[2], false);
     assert_int_equal(run_with(JSON, NULL, &r, NULL, 0), SDM_OK);
     expect_shift(&r);
-    OCTDestroyCoordinateTransformation(degrees);
 }
 
 /* Points in water do not count; holes of the DEM are its own. */
@@ -111,7 +97,7 @@ TEST(classes_and_holes)
     const Raster raster = {.cols = COLS, .rows = ROWS, .epsg = 32631, .x0 = X0, .y0 = Y0, .values = class};
     write_raster(EXTRA, &raster);
     write_terrain(DEM, SHIFT_M[0], SHIFT_M[1], SHIFT_M[2], true);
-    write_table(CSV, "x,y,z", "%.3f,%.3f,%.3f\n", NULL);
+    write_table(CSV, "x,y,z", "%.3f,%.3f,%.3f\n", false);
     assert_int_equal(run_with(CSV, &(SdmCompareOptions){.class_raster = EXTRA}, &r, NULL, 0), SDM_OK);
     assert_true(r.cells > POINTS / 3 && r.cells < 2 * POINTS / 3);
     assert_true(r.coverage > 0.9 && r.coverage < 1.0);
@@ -125,11 +111,11 @@ TEST(heights_of_another_unit_are_told)
     SdmCompareResult r;
     char text[16384];
     write_terrain(DEM, 0.0, 0.0, 0.0, false);
-    write_table(CSV, "x,y,z", "%.3f,%.3f,%.3f\n", NULL);
+    write_table(CSV, "x,y,z", "%.3f,%.3f,%.3f\n", false);
     assert_int_equal(run_with(CSV, NULL, &r, NULL, 0), SDM_OK);
     assert_near(r.height_ratio, 1.0, 0.01);
     unit_m = 0.3048;
-    write_table(CSV, "x,y,z", "%.3f,%.3f,%.3f\n", NULL);
+    write_table(CSV, "x,y,z", "%.3f,%.3f,%.3f\n", false);
     unit_m = 1.0;
     assert_int_equal(run_with(CSV, NULL, &r, NULL, 0), SDM_OK);
     text_of(&r, text, sizeof text);
@@ -197,7 +183,7 @@ TEST(every_allocation_may_fail)
     SdmCompareResult r;
     char error[1024];
     write_terrain(DEM, 1.0, 1.0, 1.0, true);
-    write_table(CSV, "x,y,z", "%.3f,%.3f,%.3f\n", NULL);
+    write_table(CSV, "x,y,z", "%.3f,%.3f,%.3f\n", false);
     EACH_ALLOCATION_FAILS(run_with(CSV, &opt, &r, error, sizeof error), , 20, 1);
 }
 

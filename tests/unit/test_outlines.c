@@ -1,11 +1,11 @@
 /* Polygons on grids: cells by their centres, CRS, ends of the longitudes, poles, what is no polygon. */
 // SPDX-License-Identifier: Apache-2.0
 #include "geo/outlines.h"
+#include "geo/projector.h"
 #include "tests/case.h"
 
 #include <cpl_vsi.h>
 #include <gdal_utils.h>
-#include <ogr_srs_api.h>
 
 #define NAME "/vsimem/outlines.geojson"
 enum { SIDE = 200 };
@@ -114,38 +114,19 @@ TEST(centres_decide)
     assert_int_equal(count, 89 * 89);
 }
 
-/* A cell's centre in degrees. */
-static void degrees_of(const SdmOutlineGrid *grid, int i, double *lon, double *lat)
-{
-    static OGRCoordinateTransformationH to_degrees;
-    static char of[64];
-    if (!to_degrees || strcmp(of, grid->wkt) != 0) {
-        OGRSpatialReferenceH const from = OSRNewSpatialReference(NULL), to = OSRNewSpatialReference(NULL);
-        OCTDestroyCoordinateTransformation(to_degrees);
-        OSRSetFromUserInput(from, grid->wkt);
-        OSRImportFromEPSG(to, 4326);
-        OSRSetAxisMappingStrategy(from, OAMS_TRADITIONAL_GIS_ORDER);
-        OSRSetAxisMappingStrategy(to, OAMS_TRADITIONAL_GIS_ORDER);
-        to_degrees = OCTNewCoordinateTransformation(from, to);
-        snprintf(of, sizeof of, "%s", grid->wkt);
-        OSRDestroySpatialReference(from);
-        OSRDestroySpatialReference(to);
-    }
-    *lon = grid->transform[0] + grid->transform[1] * (i % SIDE + 0.5);
-    *lat = grid->transform[3] + grid->transform[5] * ((int)(i / SIDE) + 0.5);
-    assert_true(OCTTransform(to_degrees, 1, lon, lat, NULL));
-}
-
 typedef bool inside_fn(double lon, double lat);
 
 /* Every cell is what the function of its longitude and latitude says. */
 static void check_degrees(const SdmOutlineGrid *grid, inside_fn *inside)
 {
     int count = 0;
+    SDM_CLOSED_BY(sdm_projector_close) SdmProjector *projector = NULL;
+    assert_int_equal(sdm_projector_open(NULL, grid->wkt, &projector), SDM_OK);
     must_burn(grid);
-    for (int i = 0; i < SIDE * SIDE; i++) {
-        double lon, lat;
-        degrees_of(grid, i, &lon, &lat);
+    for (int i = 0; i < SIDE * SIDE; i++) { /* their centres */
+        double lon = grid->transform[0] + grid->transform[1] * (i % SIDE + 0.5),
+               lat = grid->transform[3] + grid->transform[5] * ((int)(i / SIDE) + 0.5);
+        sdm_projector_inverse(projector, 1, &lon, &lat);
         if (cell[i] != inside(lon, lat))
             fail_msg("%s: cell %d at %.9f %.9f is %d", grid->wkt, i, lon, lat, cell[i]);
         count += cell[i];
