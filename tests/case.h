@@ -108,6 +108,13 @@ static inline SdmContext *context_of(const SdmOptions *options)
     return made;
 }
 
+static inline SdmOptions default_options(void)
+{
+    SdmOptions options;
+    sdm_options_default(&options);
+    return options;
+}
+
 static inline SdmContext *default_context(void)
 {
     return context_of(NULL);
@@ -115,8 +122,7 @@ static inline SdmContext *default_context(void)
 
 static inline SdmContext *threaded_context(int threads)
 {
-    SdmOptions options;
-    sdm_options_default(&options);
+    SdmOptions options = default_options();
     options.threads = threads;
     return context_of(&options);
 }

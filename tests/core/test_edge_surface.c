@@ -377,48 +377,31 @@ TEST(narrow_gaps_are_interpolated)
 
 enum { SIDE = 96 };
 
-/* A valid block of places as a profile over the distance from the line through its middle at an angle, and noise of
- * +-noise px. */
-static SdmEdgeBlock profile(float (*shape)(float px), double turn, float noise)
+/* Profiles over the distance from a line. */
+enum Shape { ROOF, VALLEY, LEVEL, HEDGE, LOW_STEP, WALL };
+
+static float height_of(enum Shape shape, float px)
+{
+    const float roof = 2.0f - 0.1f * sqrtf(px * px + 9.0f), hedge = 0.8f * expf(-px * px / 18.0f);
+    return ((float[]){roof, -roof, 0.0f, hedge, px < 0.0f ? 0.9f : 0.0f, px < 0.0f ? 4.0f : 0.0f})[shape];
+}
+
+/* A valid block of places as a profile over the line through its middle at an angle, and noise of +-noise px. */
+static SdmEdgeBlock profile(enum Shape shape, double turn, float noise)
 {
     SdmEdgeBlock b;
     assert_int_equal(sdm_edge_block_open(ctx, SIDE, SIDE, &b), SDM_OK);
     for (int i = 0; i < SIDE * SIDE; i++) {
         const double x = i % SIDE - 47.5, y = i / SIDE - 47.5;
         const float level = (float)(mixed((uint32_t)i) % 1001u) / 500.0f - 1.0f;
-        b.place_px[i] = shape((float)(x * cos(turn) + y * sin(turn))) + noise * level;
+        b.place_px[i] = height_of(shape, (float)(x * cos(turn) + y * sin(turn))) + noise * level;
         b.flags[i] = SDM_QA_VALID;
     }
     return b;
 }
 
-static float roof(float px)
-{
-    return 2.0f - 0.1f * sqrtf(px * px + 9.0f);
-}
-static float valley(float px)
-{
-    return -roof(px);
-}
-static float level(float px)
-{
-    return 0.0f * px;
-}
-static float hedge(float px)
-{
-    return 0.8f * expf(-px * px / 18.0f);
-}
-static float low_step(float px)
-{
-    return px < 0.0f ? 0.9f : 0.0f;
-}
-static float wall(float px)
-{
-    return px < 0.0f ? 4.0f : 0.0f;
-}
-
 /* The change of the place that changes most, and of the mean of 9 x 9 in the middle. */
-static void sharpened(float (*shape)(float px), double turn, float up, float change[2])
+static void sharpened(enum Shape shape, double turn, float up, float change[2])
 {
     SDM_CLOSED_BY(sdm_edge_block_close)
     SdmEdgeBlock b = profile(shape, turn, 0.1f), old = profile(shape, turn, 0.1f);
@@ -439,16 +422,15 @@ TEST(ridges_are_sharpened)
     float change[2];
     for (int turn = 0; turn < 16; turn++) {
         const double angle = turn * 0.19635;
-        sharpened(roof, angle, 1.0f, change);
+        sharpened(ROOF, angle, 1.0f, change);
         assert_true(change[1] > 0.04f && change[0] > 0.0f && change[0] < 0.3f);
-        sharpened(valley, angle, -1.0f, change);
+        sharpened(VALLEY, angle, -1.0f, change);
         assert_true(change[1] < -0.04f && change[0] < 0.0f && change[0] > -0.3f);
     }
-    float (*const others[])(float px) = {valley, level, hedge, wall, low_step};
-    for (size_t k = 0; k < sizeof others / sizeof *others; k++)
+    for (int shape = VALLEY; shape <= WALL; shape++)
         for (int turn = 0; turn < 4; turn++) {
-            sharpened(others[k], turn * 0.45, 1.0f, change);
-            assert_true(others[k] == low_step ? fabsf(change[1]) < 0.01f : change[0] == 0.0f);
+            sharpened((enum Shape)shape, turn * 0.45, 1.0f, change);
+            assert_true(shape == LOW_STEP ? fabsf(change[1]) < 0.01f : change[0] == 0.0f);
         }
 }
 
@@ -459,12 +441,12 @@ TEST(ridges_outlast_the_means)
     static const int16_t view[SIDE * SIDE];
     const SdmEdgeViews views = {
         .left = view, .right = view, .stride = SIDE, .width = SIDE, .base_height = 0.4f};
-    SDM_CLOSED_BY(sdm_edge_block_close) SdmEdgeBlock b = profile(roof, 0.0, 0.1f);
+    SDM_CLOSED_BY(sdm_edge_block_close) SdmEdgeBlock b = profile(ROOF, 0.0, 0.1f);
     assert_int_equal(sdm_edge_filters(ctx, &sdm_kernels_reference, true, &views, &b), SDM_OK);
     float sum = 0.0f;
     for (int y = SIDE / 2 - 8; y < SIDE / 2 + 8; y++)
         for (int x = SIDE / 2 - 20; x < SIDE / 2 + 20; x++) {
-            const float px = (float)x - 47.5f, above = b.place_px[y * SIDE + x] - roof(px);
+            const float px = (float)x - 47.5f, above = b.place_px[y * SIDE + x] - height_of(ROOF, px);
             sum += fabsf(px) < 1.0f ? above / 32.0f : 0.0f;
             assert_true(fabsf(px) < 14.0f || fabsf(above) < 0.05f);
         }

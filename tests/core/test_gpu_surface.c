@@ -196,7 +196,8 @@ static void check_median_and_reject(Filters *f)
 static void check_border(Filters *f)
 {
     uint64_t seed = (uint64_t)f->turn + 31;
-    int16_t *const view[2] = {malloc(2 * f->n), malloc(2 * f->n)};
+    FREED int16_t *const one = malloc(2 * f->n), *const other = malloc(2 * f->n);
+    int16_t *const view[2] = {one, other};
     assert_true(view[0] && view[1]);
     for (size_t i = 0; i < f->n; i++) {
         const bool outside = !(f->surface.flags[i] & SDM_QA_VALID) && next_random(&seed) % 4 > 0;
@@ -221,8 +222,6 @@ static void check_border(Filters *f)
     sdm_buffer_free(&flags);
     sdm_buffer_free(&left);
     sdm_buffer_free(&right);
-    free(view[0]);
-    free(view[1]);
 }
 
 TEST(borders_are_the_references)
@@ -318,7 +317,8 @@ static void check_least_squares(Filters *f, const SdmWindow *win, float px_per_m
 {
     uint64_t seed = (uint64_t)f->turn + 8;
     const enum Fill fill = (enum Fill)(f->turn / N_SHAPES / 9 % (FILL_END + 2));
-    int16_t *const view[2] = {malloc(2 * f->n), malloc(2 * f->n)};
+    FREED int16_t *const one = malloc(2 * f->n), *const other = malloc(2 * f->n);
+    int16_t *const view[2] = {one, other};
     int moved = 0;
     assert_true(view[0] && view[1]);
     for (int side = 0; side < 2 && fill < FILL_END; side++)
@@ -354,8 +354,6 @@ static void check_least_squares(Filters *f, const SdmWindow *win, float px_per_m
     expect(out, f->surface.h_m, 4 * f->n, name_of("least squares", f->s, f->turn));
     sdm_buffer_free(&left);
     sdm_buffer_free(&right);
-    free(view[0]);
-    free(view[1]);
 }
 
 /* Windows that begin anywhere in the blocks of the frame; then several tiles of the processor. */

@@ -213,10 +213,9 @@ TEST_CTX(right_labels_and_places_are_as_worked_by_hand)
 
 TEST(options_that_cannot_be_are_refused)
 {
-    SdmOptions options;
+    SdmOptions options = default_options();
     SdmOptimizer how;
     SdmVolume v = {.width = 1, .height = 1, .labels = 0};
-    sdm_options_default(&options);
     options.optimizer = "sgm";
     options.p1 = 20;
     options.p2 = 19;

@@ -19,7 +19,6 @@ static SdmSurface surface_of(int w, int h, const float *h_m, uint16_t flags)
     return s;
 }
 
-/* Every level: the median is the chain's through the table of kernels. */
 /* The median of the heights h. */
 static void median_of(const SdmKernels *k, SdmSurface *s, const float h[9])
 {

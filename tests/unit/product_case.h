@@ -90,8 +90,7 @@ static inline SdmStatus produce(SdmContext *ctx, const Case *k, const SdmSceneRe
 static inline SdmStatus run_case(const Case *k, char *why)
 {
     const SdmSceneReport report = report_of();
-    SdmOptions opt;
-    sdm_options_default(&opt);
+    SdmOptions opt = default_options();
     opt.output = in_folder(k->name);
     opt.threads = 2;
     opt.overwrite = k->overwrite;

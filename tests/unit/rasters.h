@@ -31,21 +31,14 @@ static inline double value(int x, int y)
 
 static inline void write_raster(const char *path, Raster r)
 {
-    static const char *const rpc[] = {"LINE_OFF=75",
-                                      "SAMP_OFF=100",
-                                      "LAT_OFF=45",
-                                      "LONG_OFF=10",
-                                      "HEIGHT_OFF=500",
-                                      "LINE_SCALE=75",
-                                      "SAMP_SCALE=100",
-                                      "LAT_SCALE=0.01",
-                                      "LONG_SCALE=0.02",
-                                      "HEIGHT_SCALE=500",
-                                      "LINE_NUM_COEFF=0 0 -1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0",
-                                      "LINE_DEN_COEFF=1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0",
-                                      "SAMP_NUM_COEFF=0 1 0 0.1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0",
-                                      "SAMP_DEN_COEFF=1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0",
-                                      NULL};
+    static const char rpc[] =
+        "LINE_OFF=75;SAMP_OFF=100;LAT_OFF=45;LONG_OFF=10;HEIGHT_OFF=500;LINE_SCALE=75;SAMP_SCALE=100;LAT_"
+        "SCALE=0.01;"
+        "LONG_SCALE=0.02;HEIGHT_SCALE=500;LINE_NUM_COEFF=0 0 -1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0;"
+        "LINE_DEN_COEFF=1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0;SAMP_NUM_COEFF=0 1 0 0.1 0 0 0 0 0 0 0 0 0 0 "
+        "0 0 0 0 0 0;"
+        "SAMP_DEN_COEFF=1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0";
+    char **const terms = CSLTokenizeString2(rpc, ";", 0);
     char **co = CSLDuplicate(r.co);
     if (r.alpha)
         co = CSLSetNameValue(co, "ALPHA", "YES");
@@ -55,7 +48,7 @@ static inline void write_raster(const char *path, Raster r)
     double corner[6] = {500000, 10, 0, 5000000, 0, -10};
     assert_non_null(ds);
     if (r.rpc)
-        GDALSetMetadata(ds, (char **)(uintptr_t)rpc, "RPC");
+        GDALSetMetadata(ds, terms, "RPC");
     if (r.georef) {
         GDALSetGeoTransform(ds, corner);
         GDALSetProjection(ds, "EPSG:32631");
@@ -73,6 +66,7 @@ static inline void write_raster(const char *path, Raster r)
     }
     free(row);
     CSLDestroy(co);
+    CSLDestroy(terms);
     GDALClose(ds);
 }
 

@@ -52,8 +52,7 @@ TEST(hdf_with_options)
 {
     NEED(HDF);
     refuse(NULL, HDF, HDF, SDM_ERR_USAGE, "holds both views", "alone");
-    SdmOptions opt;
-    sdm_options_default(&opt);
+    SdmOptions opt = default_options();
     opt.base_height = 0.6;
     refuse(&opt, HDF, NULL, SDM_ERR_USAGE, "--base-height", "ASTER");
     sdm_options_default(&opt);
@@ -165,8 +164,7 @@ TEST(strange_zips)
 
 TEST(not_a_parallel_pair)
 {
-    SdmOptions opt;
-    sdm_options_default(&opt);
+    SdmOptions opt = default_options();
     opt.base_height = 0.5;
     Raster r = PLAIN;
     r.rpc = false, r.georef = true;
@@ -195,8 +193,7 @@ TEST(bad_inputs)
     Raster r = PLAIN;
     r.bands = 3;
     write_raster("b.tif", r);
-    SdmOptions opt;
-    sdm_options_default(&opt);
+    SdmOptions opt = default_options();
     opt.band = 4;
     refuse(&opt, "b.tif", "a.tif", SDM_ERR_USAGE, "--band 4", "b.tif has 3 bands;");
     write_raster("b.tif", PLAIN);

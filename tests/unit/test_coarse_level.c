@@ -18,12 +18,11 @@ typedef struct Result {
 static void compute(const SynScene *scene, const char *cost, const char *optimizer, int64_t memory,
                     Result *out)
 {
-    SdmOptions opt;
+    SdmOptions opt = default_options();
     SdmMatchSettings set;
     SdmSurface from;
     const SdmPointing pointing = {.dir = {0.0, 1.0}, .scale = {1.0, 1.0}, .terms = 1};
     const SdmWindow above = {.level = LEVEL + 1, .w = W >> 2, .h = H >> 2};
-    sdm_options_default(&opt);
     opt.optimizer = optimizer;
     opt.threads = 2;
     SdmContext *const ctx = context_of(&opt);

@@ -21,8 +21,7 @@ static void keep_log(void *user, SdmLogLevel level, int stage, const char *text)
 /* One run; why it failed goes to `why`. */
 static SdmStatus run(const char *name, const char *on, char why[1024])
 {
-    SdmOptions opt;
-    sdm_options_default(&opt);
+    SdmOptions opt = default_options();
     opt.output = in_folder(name);
     opt.device = on;
     opt.threads = 2;
@@ -61,14 +60,6 @@ TEST(little_memory)
             fail_msg("%s", said);
         same_file("cpu.tif", name);
     }
-}
-
-TEST(no_such_device)
-{
-    char why[1024];
-    assert_int_equal(run("none.tif", "cuda:99", why), SDM_ERR_UNSUPPORTED);
-    assert_non_null(strstr(why, "--device cuda"));
-    assert_int_not_equal(access(in_folder("none.tif.job"), F_OK), 0);
 }
 
 static bool find_device(void)

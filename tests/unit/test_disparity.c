@@ -114,10 +114,9 @@ TEST(no_memory_no_file)
 /* Bytes that a sequence of `count` pairs takes at a time. */
 static int64_t peak_of(int count)
 {
-    SdmOptions options;
+    SdmOptions options = default_options();
     SdmDisparityOptions opt;
     SdmDisparityResult result;
-    sdm_options_default(&options);
     options.threads = 1;
     options.device = "cpu";
     sdm_disparity_default(&opt);

@@ -7,9 +7,8 @@
 static SdmStatus choose(const char *t_srs, double tr, double lon, double lat, double gsd, SdmGrid *grid,
                         char *why)
 {
-    SdmOptions opt;
+    SdmOptions opt = default_options();
     SDM_CLOSED_BY(sdm_close) SdmContext *ctx = NULL;
-    sdm_options_default(&opt);
     opt.t_srs = t_srs;
     opt.tr = tr;
     SdmStatus st = sdm_open(&ctx, &opt); /* refuses what is absurd whatever the scene */

@@ -74,17 +74,6 @@ TEST(values_are_those_of_gdal)
     free_bands(band);
 }
 
-TEST(other_files_have_none)
-{
-    static const char *const path[] = {SDM_SOURCE_DIR "/sampledata/truth.tif", SDM_SOURCE_DIR "/README.md",
-                                       "/dev/null", "/no/such/file", SDM_SOURCE_DIR};
-    static const char *const other[2] = {"VNIR_Band3N", "TIR_Band10"};
-    SdmUnpackedBand band[2];
-    for (size_t i = 0; i < sizeof path / sizeof *path; i++)
-        assert_int_equal(unpack(path[i], SWATH, band), SDM_ERR_INPUT);
-    assert_int_equal(unpack(SCENE, other, band), SDM_ERR_INPUT);
-}
-
 /* Bytes of the descriptors, groups and tables are changed, then the file is cut: the samples, or a sentence. */
 TEST(damage_gives_the_same_or_none)
 {

@@ -46,10 +46,9 @@ static void check_cells(double west_deg, int raster_cols, double lon_deg, double
 {
     enum { COLS = 90, ROWS = 60 };
     static float height_m[COLS * ROWS];
-    SdmOptions opt;
+    SdmOptions opt = default_options();
     SdmGrid grid;
     double x = lon_deg, y = -17.0;
-    sdm_options_default(&opt);
     opt.tr = tr;
     SDM_CLOSED_BY(sdm_close) SdmContext *ctx = context_of(&opt);
     SDM_CLOSED_BY(sdm_height_raster_close) SdmHeightRaster *raster = NULL;
@@ -193,8 +192,7 @@ TEST(one_height_at_one_place)
                     .spacing = CELL_M,
                     .cols = INNER,
                     .rows = INNER};
-    SdmOptions opt;
-    sdm_options_default(&opt);
+    SdmOptions opt = default_options();
     opt.t_srs = "EPSG:32631";
     SDM_CLOSED_BY(sdm_close) SdmContext *ctx = context_of(&opt);
     SdmGrid named;

@@ -46,10 +46,9 @@ static SdmStatus plan_sample(SdmContext *ctx, const SdmOptions *options, SdmPlan
 
 TEST_CTX(a_plan_comes_back_from_its_text)
 {
-    SdmOptions options;
+    SdmOptions options = default_options();
     SDM_CLOSED_BY(sdm_plan_close) SdmPlan *plan = NULL, *again = NULL;
     SDM_OWNED char *text = NULL, *text_again = NULL;
-    sdm_options_default(&options);
     options.tile = 64;
     options.tr = 1.0 / 3.0 + 10.0;
     options.hmin_m = -0.1;
@@ -79,10 +78,9 @@ TEST_CTX(a_plan_comes_back_from_its_text)
 
 TEST_CTX(fingerprints_follow_the_options)
 {
-    SdmOptions options;
+    SdmOptions options = default_options();
     SdmPlan *plan[4];
     for (int i = 0; i < 4; i++) {
-        sdm_options_default(&options);
         options.threads = i;
         options.vertical = i == 1 ? SDM_EGM96 : SDM_ELLIPSOID;
         options.config[0] = i == 2 ? "GDAL_NUM_THREADS=1" : NULL;
@@ -101,9 +99,8 @@ TEST_CTX(fingerprints_follow_the_options)
 /* A budget that is too small is the scene's fault; a failed allocation ends the planning, whichever it is. */
 TEST_CTX(planning_ends_when_memory_does)
 {
-    SdmOptions options;
+    SdmOptions options = default_options();
     SDM_CLOSED_BY(sdm_plan_close) SdmPlan *plan = NULL;
-    sdm_options_default(&options);
     assert_int_equal(plan_sample(ctx, &options, &plan), SDM_OK); /* what is made once is there */
     sdm_plan_close(&plan);
     EACH_ALLOCATION_FAILS(plan_sample(ctx, &options, &plan), assert_true(made == SDM_OK || !plan), 10, 1);

@@ -6,8 +6,7 @@
 
 static SdmStatus check(const char *output, bool overwrite, const char *co, const char *input, char *why)
 {
-    SdmOptions opt;
-    sdm_options_default(&opt);
+    SdmOptions opt = default_options();
     opt.output = output;
     opt.overwrite = overwrite;
     opt.co[0] = co;
@@ -44,13 +43,12 @@ TEST(refusals)
 
 TEST(unwritten_cells)
 {
-    SdmOptions opt;
+    SdmOptions opt = default_options();
     SdmDemResult result;
     SdmGrid g;
     SdmProduct *p;
     const SdmSceneReport report = report_of();
     const double bounds[4] = {0, 0, 18000, 18000};
-    sdm_options_default(&opt);
     opt.output = in_folder("u.tif");
     opt.memory_bytes = 64 << 20; /* rasters in files */
     SDM_CLOSED_BY(sdm_close) SdmContext *ctx = context_of(&opt);

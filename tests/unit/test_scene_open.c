@@ -213,8 +213,7 @@ TEST(nodata_alpha_masks)
     r = PLAIN;
     write_raster("mask.tif", r);
     poke("mask.tif", 20, 20, 0);
-    SdmOptions opt;
-    sdm_options_default(&opt);
+    SdmOptions opt = default_options();
     opt.mask_left = opt.mask_right = "mask.tif";
     SDM_CLOSED_BY(sdm_close) SdmContext *ctx = context_of(&opt);
     SDM_CLOSED_BY(sdm_scene_close) SdmScene *scene = open_ok(ctx, "nodata.tif", "alpha.tif");
