@@ -1,5 +1,5 @@
-/* Semi-global matching, the kernels of src/matching/sgm.c: costs of a row -> path costs, sums and labels,
- * labels along the lanes.  See sgm_kernels.h. */
+/* Semi-global matching, the kernels of src/matching/optimize.c: costs of a row -> path costs, sums and
+ * labels, labels along the lanes.  See sgm_kernels.h. */
 // SPDX-License-Identifier: Apache-2.0
 #include "sgm_kernels.h"
 #include "simd.h"

@@ -3,7 +3,7 @@
 #include "device_ops.h"
 #include "core/math.h"
 
-#include "matching/wiener.h"
+#include "matching/filters.h"
 
 #include <assert.h>
 #include <math.h>

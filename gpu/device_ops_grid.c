@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device_ops.h"
 
-#include "matching/gridding_patch.h"
+#include "matching/gridding.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device_ops.h"
 
-#include "matching/least_squares.h"
+#include "matching/filters.h"
 
 /* of gpu/least_squares.cl */
 enum { LS_ROWS = 4, LS_STRIP = 64, LS_SUMS = 8, LS_FITS = 4,

@@ -4,7 +4,7 @@
 #include "gpu_backend.h"
 
 #include "matching/validation.h"
-#include "matching/wiener.h"
+#include "matching/filters.h"
 #include "optimize_device.h"
 #include "device_ops.h"
 
@@ -211,8 +211,8 @@ static void close_all(void *state)
 {
     Device *const d = state;
     Arrays *const a = &d->a;
-    SdmBuffer **const all[] = {&a->now,         &a->prior, &a->spare, &a->flags,
-                               &a->spare_flags, &a->score, &a->left,  &a->right,
+    SdmBuffer **const all[] = {&a->now,         &a->prior, &a->spare,       &a->flags,
+                               &a->spare_flags, &a->score, &a->left,        &a->right,
                                &d->node,        &d->ratio, &d->terrain.h_m, &d->terrain.distance_px};
     if (!d->gpu.device)
         return;
@@ -249,34 +249,32 @@ done:
     return st;
 }
 
-static SdmStatus begin_pass(void *state, bool keep)
-{
-    Device *const d = state;
-    (void)keep; /* not here */
-    swap(&d->a.now, &d->a.prior);
-    return warp_right(d, d->a.prior);
-}
-
-static SdmStatus match(void *state, const SdmPass *pass, bool retry)
+static SdmStatus match(void *state, const SdmStep *step)
 {
     Device *const d = state;
     const Arrays *const a = &d->a;
+    const SdmPass pass = sdm_step_pass(step, d->in->settings, d->win.level);
+    SdmStatus st = SDM_OK;
+    if (step->kind != SDM_STEP_RETRY) {
+        swap(&d->a.now, &d->a.prior);
+        st = warp_right(d, d->a.prior);
+    }
     const SdmGpuMatch m = {.views = views_of(d),
-                           .pass = pass,
-                           .retry = retry,
+                           .pass = &pass,
+                           .retry = step->kind == SDM_STEP_RETRY,
                            .right_cells = &d->cells,
                            .prior = a->prior,
                            .h_m = a->now,
                            .flags = a->flags,
                            .score = a->score};
-    return sdm_gpu_match(d->ctx, &d->gpu, &m);
+    return st == SDM_OK ? sdm_gpu_match(d->ctx, &d->gpu, &m) : st;
 }
 
-static SdmStatus match_border(void *state, int half)
+static SdmStatus match_border(void *state, const SdmStep *step)
 {
     Device *const d = state;
     const SdmGpuSurface s = surface_of(d);
-    const SdmGpuBorder q = {.left = d->a.left, .right = d->a.right, .half = half};
+    const SdmGpuBorder q = {.left = d->a.left, .right = d->a.right, .half = step->window / 2};
     const SdmStatus st = sdm_gpu_border(d->ctx, &d->gpu, &s, &q, d->a.spare_flags);
     swap(&d->a.flags, &d->a.spare_flags);
     return st;
@@ -284,11 +282,13 @@ static SdmStatus match_border(void *state, int half)
 
 /* ---- filters ---- */
 
-static SdmStatus reject(void *state, const SdmRejection *r)
+static SdmStatus reject(void *state, const SdmStep *step)
 {
     Device *const d = state;
+    const SdmRejection r =
+        sdm_rejection(step, sdm_metres_per_pixel(d->in->settings, d->in->lattice, d->win.level));
     const SdmGpuSurface s = surface_of(d);
-    const SdmStatus st = sdm_gpu_reject(d->ctx, &d->gpu, &s, r, d->a.spare_flags);
+    const SdmStatus st = sdm_gpu_reject(d->ctx, &d->gpu, &s, &r, d->a.spare_flags);
     swap(&d->a.flags, &d->a.spare_flags);
     return st;
 }
@@ -302,11 +302,11 @@ static SdmStatus median(void *state)
     return st;
 }
 
-static SdmStatus fill(void *state, const SdmFill *far, const SdmFill *near)
+static SdmStatus fill(void *state)
 {
     Device *const d = state;
     const SdmGpuSurface s = surface_of(d);
-    return sdm_gpu_fill(d->ctx, &d->gpu, &s, far, near, NULL);
+    return sdm_gpu_fill(d->ctx, &d->gpu, &s, &sdm_fill_far, &sdm_fill_near, NULL);
 }
 
 static SdmStatus smooth(void *state)
@@ -319,11 +319,14 @@ static SdmStatus smooth(void *state)
 }
 
 /* The prior is lost. */
-static SdmStatus wiener(void *state, float metres_per_px)
+static SdmStatus wiener(void *state)
 {
     Device *const d = state;
     const SdmGpuSurface s = surface_of(d);
-    const SdmGpuWiener q = {.left = d->a.left, .ratio = d->ratio, .metres_per_px = metres_per_px};
+    const SdmGpuWiener q = {.left = d->a.left,
+                            .ratio = d->ratio,
+                            .metres_per_px =
+                                sdm_metres_per_pixel(d->in->settings, d->in->lattice, d->win.level)};
     const SdmStatus st = sdm_gpu_wiener(d->ctx, &d->gpu, &s, &q, d->a.spare);
     swap(&d->a.now, &d->a.spare);
     return st;
@@ -351,13 +354,16 @@ done:
 }
 
 /* The prior is lost. */
-static SdmStatus least_squares(void *state, float px_per_metre)
+static SdmStatus least_squares(void *state)
 {
     SdmStatus st = SDM_OK;
     Device *const d = state;
     const SdmGpuSurface s = surface_of(d);
     const bool holes = d->in->left->defect || d->in->right->defect;
-    const SdmGpuLeastSquares q = {.left = d->a.left, .right = d->a.right, .px_per_metre = px_per_metre};
+    const SdmGpuLeastSquares q = {.left = d->a.left,
+                                  .right = d->a.right,
+                                  .px_per_metre =
+                                      sdm_px_per_metre(d->in->settings, d->in->lattice, d->win.level)};
     TRY(warp_right(d, d->a.now));
     for (int side = 0; side < 2 && holes; side++)
         TRY(set_aside(d, (enum SdmSide)side));
@@ -378,11 +384,12 @@ static SdmStatus warp(void *state)
     return warp_right(d, d->a.now);
 }
 
-static SdmStatus ray_error(void *state, const SdmPass *pass)
+static SdmStatus ray_error(void *state)
 {
     Device *const d = state;
+    const SdmPass pass = sdm_ray_error_pass(d->in->settings);
     const SdmGpuViews views = views_of(d);
-    return sdm_gpu_ray_error(d->ctx, &d->gpu, &views, pass, d->a.prior, d->a.spare_flags);
+    return sdm_gpu_ray_error(d->ctx, &d->gpu, &views, &pass, d->a.prior, d->a.spare_flags);
 }
 
 static SdmStatus validate(void *state)
@@ -441,7 +448,7 @@ done:
     return st;
 }
 
-static SdmStatus fill_holes(void *state, const SdmFill *how)
+static SdmStatus fill_holes(void *state)
 {
     SdmStatus st = SDM_OK;
     Device *const d = state;
@@ -449,9 +456,8 @@ static SdmStatus fill_holes(void *state, const SdmFill *how)
     SdmBuffer *filled;
     s.prior_m = d->refined;
     TRY(sdm_gpu_scratch(d->ctx, &d->gpu, SDM_S_TEXTURE_R, d->pixels, &filled));
-    const SdmGpuFilled q = {
-        .filled = filled, .terrain = &d->terrain, .limit = &d->in->settings->fill_limit};
-    TRY(sdm_gpu_fill(d->ctx, &d->gpu, &s, how, NULL, filled));
+    const SdmGpuFilled q = {.filled = filled, .terrain = &d->terrain, .limit = &d->in->settings->fill_limit};
+    TRY(sdm_gpu_fill(d->ctx, &d->gpu, &s, &sdm_fill_hole, NULL, filled));
     TRY(sdm_gpu_accept(d->ctx, &d->gpu, &s, &q, d->a.spare_flags));
     swap(&d->a.flags, &d->a.spare_flags);
 done:
@@ -514,8 +520,14 @@ done:
 static SdmGpuGrid grid_of(const Device *d, const SdmMatchCall *call)
 {
     const Arrays *const a = &d->a;
-    return (SdmGpuGrid){.gridding = call->gridding, .win = d->win, .block = call->block, .h_m = a->now,
-                        .flags = a->flags, .score = a->score, .ray_error_px = a->prior, .left = a->left};
+    return (SdmGpuGrid){.gridding = call->gridding,
+                        .win = d->win,
+                        .block = call->block,
+                        .h_m = a->now,
+                        .flags = a->flags,
+                        .score = a->score,
+                        .ray_error_px = a->prior,
+                        .left = a->left};
 }
 
 static bool can_grid(const void *state, const SdmMatchCall *call)
@@ -552,21 +564,20 @@ done:
 }
 
 static const SdmMatchOps device_ops = {.open_level = open_level,
-                                       .begin_pass = begin_pass,
                                        .match = match,
                                        .match_border = match_border,
                                        .reject = reject,
-                                       .median = median,
-                                       .fill = fill,
-                                       .smooth = smooth,
-                                       .wiener = wiener,
-                                       .least_squares = least_squares,
-                                       .warp = warp,
-                                       .ray_error = ray_error,
-                                       .validate = validate,
-                                       .defects = defects,
+                                       .step = {[SDM_STEP_MEDIAN] = median,
+                                                [SDM_STEP_FILL] = fill,
+                                                [SDM_STEP_SMOOTH] = smooth,
+                                                [SDM_STEP_WIENER] = wiener,
+                                                [SDM_STEP_LEAST_SQUARES] = least_squares,
+                                                [SDM_STEP_WARP] = warp,
+                                                [SDM_STEP_RAY_ERROR] = ray_error,
+                                                [SDM_STEP_VALIDATE] = validate,
+                                                [SDM_STEP_DEFECTS] = defects,
+                                                [SDM_STEP_FILL_HOLES] = fill_holes},
                                        .refine_coarse = refine_coarse,
-                                       .fill_holes = fill_holes,
                                        .can_finish = can_finish,
                                        .can_grid = can_grid,
                                        .grid = grid,
@@ -577,8 +588,12 @@ static SdmStatus match_window(SdmContext *ctx, SdmDevice *device, const SdmMatch
                               SdmFineResult *out)
 {
     SdmStatus st = SDM_OK;
-    Device d = {.ctx = ctx, .in = call->in, .coarse = call->coarse, .cost = cost_of(call->in->settings),
-                .win = call->coarse->win, .pixels = largest_level(call)};
+    Device d = {.ctx = ctx,
+                .in = call->in,
+                .coarse = call->coarse,
+                .cost = cost_of(call->in->settings),
+                .win = call->coarse->win,
+                .pixels = largest_level(call)};
     const SdmMatchBackend b = {.ops = &device_ops, .state = &d};
     *out = (SdmFineResult){.ray_error_px = NULL};
     TRY(sdm_gpu_open(ctx, device, 0, &d.gpu));

@@ -76,7 +76,7 @@ done:
     return st;
 }
 
-/* Parts of the bands, as src/matching/sgm.c has them. */
+/* Parts of the bands, as src/matching/optimize.c has them. */
 typedef struct Parts {
     SdmGpuBand *part;
     int count;

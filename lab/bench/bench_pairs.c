@@ -3,7 +3,6 @@
 #include "bench/bench.h"
 #include "rectified/pair.h"
 #include "rectified/pair_device.h"
-#include "rectified/pair_filters.h"
 
 #include <string.h>
 

@@ -51,48 +51,25 @@ typedef struct SdmMatchCall {
     SdmBlock *block;                    /* place set; its arrays are allocated where it did */
 } SdmMatchCall;
 
-/* Operations queue their work or do it; only `surface` and `grid` must wait for it.  Reaches stand in
- * src/matching/match_steps.h.  state: the back end's own. */
+/* Operations queue their work or do it; only `surface` and `grid` must wait for it.  Steps and their reaches
+ * stand in src/matching/match_steps.h.  state: the back end's own. */
 typedef struct SdmMatchOps {
-    /* Heights of the window `win` of the next finer level, from those of the level before (the first time the
-     * coarse surface); its left view. */
+    /* SDM_STEP_REFINE to the window `win`, from the heights of the level before (the first time the coarse
+     * surface); its left view. */
     SdmStatus (*open_level)(void *state, const SdmWindow *win);
-    /* The heights become the prior, for which the right view is warped; they are undefined until the next
-     * `match`, unless `keep`, for a match of invalid pixels alone (on the processor). */
-    SdmStatus (*begin_pass)(void *state, bool keep);
-    /* Match about the prior: see sdm_level_match(). */
-    SdmStatus (*match)(void *state, const SdmPass *pass, bool retry);
-    /* Pixels whose windows reach beyond the data: sdm_match_border(). */
-    SdmStatus (*match_border)(void *state, int half);
-    SdmStatus (*reject)(void *state, const SdmRejection *r);
-    SdmStatus (*median)(void *state);
-    /* Heights of invalid pixels: prior and changes around, with `far` and then with `near`. */
-    SdmStatus (*fill)(void *state, const SdmFill *far, const SdmFill *near);
-    SdmStatus (*smooth)(void *state);
-    /* Wiener filter of the heights by the noise of their matches: sdm_surface_wiener(). */
-    SdmStatus (*wiener)(void *state, float metres_per_px);
-    /* Warp by the heights, and move them by least squares: sdm_surface_least_squares(). */
-    SdmStatus (*least_squares)(void *state, float px_per_metre);
-    /* Heights of the window of level 0 in one step: sdm_semi_global_surface(); NULL: not on this back end. */
+    /* Any match.  All but a retry make the heights the prior; they are undefined until it is done, unless
+     * it is one of invalid pixels alone (on the processor). */
+    SdmStatus (*match)(void *state, const SdmStep *step);
+    SdmStatus (*match_border)(void *state, const SdmStep *step);
+    SdmStatus (*reject)(void *state, const SdmStep *step);
+    /* Heights of the window of level 0: sdm_semi_global_surface(); NULL: not on this back end. */
     SdmStatus (*semi_global)(void *state, const SdmWindow *win);
-    /* Gaps beside steps: sdm_fill_hidden(); NULL where semi_global is. */
-    SdmStatus (*fill_hidden)(void *state);
-    /* Warp the right view by the heights. */
-    SdmStatus (*warp)(void *state);
-    /* Ray intersection error and score of each pixel as the views lie: sdm_level_ray_error().  The prior is
-     * lost. */
-    SdmStatus (*ray_error)(void *state, const SdmPass *pass);
-    /* Flags and scores in the end: sdm_validate_pixels(). */
-    SdmStatus (*validate)(void *state);
-    /* sdm_mark_defects() of both views. */
-    SdmStatus (*defects)(void *state);
+    /* The other steps.  After SDM_STEP_RAY_ERROR the prior is lost.  SDM_STEP_FILL_HOLES takes the
+     * refined coarse surface: sdm_accept_filled().  SDM_STEP_FILL_HIDDEN: NULL where semi_global is. */
+    SdmStatus (*step[SDM_STEP_COUNT])(void *state);
     /* The coarse surface (or what the call before made of it) refined to `win` of the next finer level. */
     SdmStatus (*refine_coarse)(void *state, const SdmWindow *win);
-    /* Invalid pixels that both views see and that lie over terrain, with enough matches around: the refined
-     * coarse surface and their changes, VALID and FILLED where that is within the settings' limit:
-     * sdm_accept_filled(). */
-    SdmStatus (*fill_holes)(void *state, const SdmFill *fill);
-    /* false: `defects` and what follows it are left to the processor. */
+    /* false: SDM_STEP_DEFECTS and what follows it are left to the processor. */
     bool (*can_finish)(const void *state);
     /* Can the points of the current window be gridded here?  NULL: never. */
     bool (*can_grid)(const void *state, const SdmMatchCall *call);

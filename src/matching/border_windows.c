@@ -1,7 +1,7 @@
 /* Two sweeps: heights and scores of pixels whose windows reach beyond the data, which no other pixel reads;
  * then, where there is a score, VALID. */
 // SPDX-License-Identifier: Apache-2.0
-#include "matching/border_windows.h"
+#include "matching/filters.h"
 
 #include "core/vector_loops.h"
 #include "kernels.h"
@@ -9,8 +9,7 @@
 #include <assert.h>
 
 enum {
-    PART = 128,     /* columns that are looked at together */
-    FEW = 16,       /* and in a part that has pixels without a match */
+    PART = 32,      /* columns that are looked at together */
     MOST_HALF = 10, /* of a window, px */
     MOST_NEAR = (2 * MOST_HALF + 1) * (2 * MOST_HALF + 1)
 };
@@ -76,7 +75,7 @@ static bool take_nearest(const SdmBorderWindows *in, const Nearest *n, int x, in
     return true;
 }
 
-static inline bool any_outside(const uint16_t *flags, int n)
+SDM_VECTOR_LOOPS static bool part_has_outside(const uint16_t *flags, int n)
 {
     uint16_t any = 0; /* of 16 bits, so that it vectorises */
     for (int x = 0; x < n; x++)
@@ -84,21 +83,17 @@ static inline bool any_outside(const uint16_t *flags, int n)
     return any & SDM_QA_OUTSIDE;
 }
 
-SDM_VECTOR_LOOPS static bool part_has_outside(const uint16_t *flags, int n)
-{
-    return any_outside(flags, n);
-}
-
-/* Pixels x0..x1 - 1 of row y without a match that both views see; true when one has taken another's. */
-static bool take_seen(const SdmBorderWindows *in, const Nearest *n, int x0, int x1, int y, SdmSurface *s)
+/* Pixels of row y without a match that both views see; true when one has taken another's. */
+static bool take_seen(const SdmBorderWindows *in, const Nearest *n, int y, SdmSurface *s)
 {
     bool any = false;
-    const size_t row = (size_t)y * (size_t)s->win.w;
+    const int w = s->win.w;
+    const size_t row = (size_t)y * (size_t)w;
     const uint16_t *const flags = s->flags + row;
     const int16_t *const left = in->left + row, *const right = in->right + row;
-    for (int x = x0, end = x0; x < x1; x = end) {
-        end = x + FEW < x1 ? x + FEW : x1;
-        if (!any_outside(flags + x, end - x))
+    for (int x = 0, end = 0; x < w; x = end) {
+        end = x + PART < w ? x + PART : w;
+        if (!part_has_outside(flags + x, end - x))
             continue;
         for (; x < end; x++)
             if (flags[x] & SDM_QA_OUTSIDE && left[x] != SDM_PIXEL_NODATA && right[x] != SDM_PIXEL_NODATA)
@@ -116,24 +111,17 @@ SDM_VECTOR_LOOPS static void accept(const uint8_t *restrict score, uint16_t *res
 
 SdmStatus sdm_match_border(SdmContext *ctx, const SdmBorderWindows *in, SdmSurface *s)
 {
-    const int w = s->win.w, h = s->win.h, threads = sdm_threads(ctx), parts = (w + PART - 1) / PART;
-    SDM_OWNED bool *taken = NULL; /* parts of rows in which a pixel has taken another's match */
+    const int w = s->win.w, h = s->win.h, threads = sdm_threads(ctx);
+    SDM_OWNED bool *taken = NULL; /* rows in which a pixel has taken another's match */
     Nearest nearest;
     list_nearest(&nearest, in->half, w);
-    PASS(sdm_alloc(ctx, &taken, (size_t)h * (size_t)parts, sizeof *taken, "rows at borders"));
+    PASS(sdm_alloc(ctx, &taken, (size_t)h, sizeof *taken, "rows at borders"));
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 16)
     for (int y = 0; y < h; y++)
-        for (int i = 0; i < parts; i++) {
-            const int x0 = i * PART, x1 = x0 + PART < w ? x0 + PART : w;
-            if (part_has_outside(s->flags + (size_t)y * (size_t)w + (size_t)x0, x1 - x0))
-                taken[(size_t)y * (size_t)parts + (size_t)i] = take_seen(in, &nearest, x0, x1, y, s);
-        }
+        taken[y] = take_seen(in, &nearest, y, s);
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int y = 0; y < h; y++)
-        for (int i = 0; i < parts; i++)
-            if (taken[(size_t)y * (size_t)parts + (size_t)i]) {
-                const size_t at = (size_t)y * (size_t)w + (size_t)(i * PART);
-                accept(s->score + at, s->flags + at, (i + 1) * PART < w ? PART : w - i * PART);
-            }
+        if (taken[y])
+            accept(s->score + (size_t)y * (size_t)w, s->flags + (size_t)y * (size_t)w, w);
     return SDM_OK;
 }

@@ -1,6 +1,6 @@
 /* An image level -> its bright areas, and the level without them. */
 // SPDX-License-Identifier: Apache-2.0
-#include "matching/bright_areas.h"
+#include "matching/pyramid.h"
 
 #include <math.h>
 
@@ -50,27 +50,22 @@ static bool is_beside_bright(const SdmLevelImage *image, int above, int64_t x, i
     return false;
 }
 
-/* Median of the pixels `step` apart, `half` to either side, that have data. */
-static int16_t median_along(const int16_t *p, int64_t step, int64_t before, int64_t after)
+/* Median of those of the pixels up to FLAT_HALF from pixel i of n, `step` apart, that have data. */
+static int16_t median_along(const int16_t *p, int64_t step, int64_t i, int64_t n)
 {
     int16_t sorted[2 * FLAT_HALF + 1];
-    int n = 0;
-    for (int64_t k = -before; k <= after; k++) {
+    int count = 0;
+    for (int64_t k = i > FLAT_HALF ? i - FLAT_HALF : 0; k <= i + FLAT_HALF && k < n; k++) {
         const int16_t v = p[k * step];
-        int i = n;
+        int at = count;
         if (v == SDM_PIXEL_NODATA)
             continue;
-        for (; i > 0 && sorted[i - 1] > v; i--)
-            sorted[i] = sorted[i - 1];
-        sorted[i] = v;
-        n++;
+        for (; at > 0 && sorted[at - 1] > v; at--)
+            sorted[at] = sorted[at - 1];
+        sorted[at] = v;
+        count++;
     }
-    return n > 0 ? sorted[n / 2] : SDM_PIXEL_NODATA;
-}
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
+    return count > 0 ? sorted[count / 2] : SDM_PIXEL_NODATA;
 }
 
 /* A grey value less the median around, within the range of the kernels. */
@@ -103,15 +98,13 @@ SdmStatus sdm_hide_bright(SdmContext *ctx, int above, int side, SdmLevelImage *i
 #pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static)
     for (int64_t y = 0; y < h; y++)
         for (int64_t x = 0; x < w; x++)
-            rows[y * w + x] =
-                median_along(dark + y * w + x, 1, least(x, FLAT_HALF), least(w - 1 - x, FLAT_HALF));
+            rows[y * w + x] = median_along(dark + y * w, 1, x, w);
 #pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static)
     for (int64_t y = 0; y < h; y++)
         for (int64_t x = 0; x < w; x++) {
             const int64_t i = y * w + x;
             if (dark[i] != SDM_PIXEL_NODATA)
-                image->data[i] = flat(
-                    dark[i], median_along(rows + i, w, least(y, FLAT_HALF), least(h - 1 - y, FLAT_HALF)));
+                image->data[i] = flat(dark[i], median_along(rows + x, w, y, h));
             else if (image->data[i] != SDM_PIXEL_NODATA)
                 image->data[i] = noise_at(image->x0 + x, image->y0 + y, side);
         }

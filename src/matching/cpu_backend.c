@@ -2,14 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "matching/cpu_backend.h"
 
-#include "matching/border_windows.h"
-#include "matching/bright_areas.h"
-#include "matching/fill_gaps.h"
-#include "matching/fill_hidden.h"
-#include "matching/semi_global_surface.h"
+#include "core/math.h"
+
+#include "matching/filters.h"
+#include "matching/pyramid.h"
 #include "matching/validation.h"
-#include "matching/least_squares.h"
-#include "matching/wiener.h"
+#include "matching/level_loop.h"
+#include "matching/semi_global_surface.h"
 
 #include <math.h>
 #include <string.h>
@@ -37,12 +36,6 @@ SdmStatus sdm_copy_heights(SdmContext *ctx, const SdmSurface *s, float **out)
     return SDM_OK;
 }
 
-/* The column of the window, 0 to its width, that is nearest to x. */
-static int column_in(const SdmWindow *win, int64_t x)
-{
-    return (int)(x < 0 ? 0 : x > win->w ? win->w : x);
-}
-
 /* Columns of a level's window on which pixels of the footprint depend, block by block of its rows. */
 static SdmStatus find_extents(SdmContext *ctx, const SdmMatchInput *in, const SdmWindow *win,
                               SdmRowExtent **out)
@@ -64,7 +57,7 @@ static SdmStatus find_extents(SdmContext *ctx, const SdmMatchInput *in, const Sd
             continue;
         const int64_t x0 = ((from * ((int64_t)1 << down) - halo - win->u0) >> 4) * 16,
                       x1 = to * ((int64_t)1 << down) + halo - win->u0;
-        const SdmRowExtent extent = {column_in(win, x0), column_in(win, x1)};
+        const SdmRowExtent extent = {sdm_clamp((int)x0, 0, win->w), sdm_clamp((int)x1, 0, win->w)};
         if (extent.x0 < extent.x1)
             (*out)[b] = extent;
     }
@@ -146,9 +139,8 @@ void sdm_processor_give(SdmProcessor *p)
 
 /* ---- passes ---- */
 
-static SdmStatus begin_pass(void *state, bool keep)
+static SdmStatus begin_pass(SdmProcessor *p, bool keep)
 {
-    SdmProcessor *const p = state;
     SdmSurface *const s = &p->surface;
     float *fresh = NULL;
     sdm_free(&p->prior);
@@ -162,30 +154,36 @@ static SdmStatus begin_pass(void *state, bool keep)
     return sdm_level_warp(p->ctx, &p->task, p->prior);
 }
 
-static SdmStatus match(void *state, const SdmPass *pass, bool retry)
+static SdmStatus match(void *state, const SdmStep *step)
 {
     SdmProcessor *const p = state;
-    return sdm_level_match(p->ctx, &p->task, pass, p->prior, retry, &p->surface);
+    const bool again = step->kind == SDM_STEP_RETRY || step->kind == SDM_STEP_REMATCH;
+    const SdmPass pass = sdm_step_pass(step, p->in->settings, p->surface.win.level);
+    if (step->kind != SDM_STEP_RETRY)
+        PASS(begin_pass(p, again));
+    return sdm_level_match(p->ctx, &p->task, &pass, p->prior, again, &p->surface);
 }
 
-static SdmStatus match_border(void *state, int half)
+static SdmStatus match_border(void *state, const SdmStep *step)
 {
     SdmProcessor *const p = state;
     const SdmBorderWindows in = {
-        .left = p->task.left, .right = p->task.right, .prior_m = p->prior, .half = half};
+        .left = p->task.left, .right = p->task.right, .prior_m = p->prior, .half = step->window / 2};
     return sdm_match_border(p->ctx, &in, &p->surface);
 }
 
 /* ---- filters ---- */
 
-static SdmStatus reject(void *state, const SdmRejection *r)
+static SdmStatus reject(void *state, const SdmStep *step)
 {
     SdmProcessor *const p = state;
     SdmSurface *const s = &p->surface;
+    const SdmRejection r =
+        sdm_rejection(step, sdm_metres_per_pixel(p->in->settings, p->in->lattice, s->win.level));
     SDM_OWNED uint16_t *flags = NULL;
     SDM_STAGE(p->ctx, 6);
     PASS(sdm_alloc_raw(p->ctx, &flags, (size_t)s->win.w * (size_t)s->win.h, sizeof *flags, "flags"));
-    PASS(sdm_surface_reject(p->ctx, p->in->settings->kernels, s, p->prior, r, flags));
+    PASS(sdm_surface_reject(p->ctx, p->in->settings->kernels, s, p->prior, &r, flags));
     sdm_free(&s->flags);
     s->flags = flags;
     flags = NULL;
@@ -200,11 +198,12 @@ static SdmStatus median(void *state)
 }
 
 /* Flags stay as they are: the pixels are matched again on the next level. */
-static SdmStatus fill(void *state, const SdmFill *far, const SdmFill *near)
+static SdmStatus fill(void *state)
 {
     SdmProcessor *const p = state;
     SDM_STAGE(p->ctx, 7);
-    PASS(sdm_surface_fill(p->ctx, p->in->settings->kernels, &p->surface, p->prior, near, far, NULL));
+    PASS(sdm_surface_fill(p->ctx, p->in->settings->kernels, &p->surface, p->prior, &sdm_fill_near,
+                          &sdm_fill_far, NULL));
     sdm_free(&p->prior); /* of the next pass, another */
     return SDM_OK;
 }
@@ -215,14 +214,15 @@ static SdmStatus smooth(void *state)
     return sdm_surface_smooth(p->ctx, p->in->settings->kernels, &p->surface);
 }
 
-static SdmStatus wiener(void *state, float metres_per_px)
+static SdmStatus wiener(void *state)
 {
     SdmProcessor *const p = state;
     const SdmMatchSettings *const set = p->in->settings;
     float ratio[256];
     SDM_STAGE(p->ctx, 6);
     sdm_wiener_ratios(set, ratio);
-    return sdm_surface_wiener(p->ctx, set->kernels, &p->surface, p->task.left, ratio, metres_per_px);
+    return sdm_surface_wiener(p->ctx, set->kernels, &p->surface, p->task.left, ratio,
+                              sdm_metres_per_pixel(p->in->settings, p->in->lattice, p->surface.win.level));
 }
 
 /* Pixels that a view shows only by what fills its holes. */
@@ -253,7 +253,7 @@ static void bring_back(SdmProcessor *p)
             p->surface.flags[i] = SDM_QA_VALID;
 }
 
-static SdmStatus least_squares(void *state, float px_per_metre)
+static SdmStatus least_squares(void *state)
 {
     SdmProcessor *const p = state;
     const bool holes = p->in->left->defect || p->in->right->defect;
@@ -261,8 +261,8 @@ static SdmStatus least_squares(void *state, float px_per_metre)
     PASS(sdm_level_warp(p->ctx, &p->task, p->surface.h_m));
     for (int side = 0; side < 2 && holes; side++)
         PASS(set_aside(p, (enum SdmSide)side));
-    const SdmLeastSquares in = {&p->surface, p->task.left, p->task.right, px_per_metre};
-    PASS(sdm_surface_least_squares(p->ctx, p->in->settings->kernels, &in));
+    PASS(sdm_surface_least_squares(p->ctx, p->in->settings->kernels, &p->surface, p->task.left, p->task.right,
+                                   sdm_px_per_metre(p->in->settings, p->in->lattice, p->surface.win.level)));
     if (holes)
         bring_back(p);
     return SDM_OK;
@@ -326,13 +326,14 @@ static SdmStatus warp(void *state)
     return sdm_level_warp(p->ctx, &p->task, p->surface.h_m);
 }
 
-static SdmStatus ray_error(void *state, const SdmPass *pass)
+static SdmStatus ray_error(void *state)
 {
     SdmProcessor *const p = state;
     const size_t n = (size_t)p->surface.win.w * (size_t)p->surface.win.h;
+    const SdmPass pass = sdm_ray_error_pass(p->in->settings);
     PASS(sdm_alloc_raw(p->ctx, &p->ray_error_px, n, sizeof *p->ray_error_px, "ray intersection errors"));
     PASS(sdm_alloc_raw(p->ctx, &p->score0, n, 1, "scores"));
-    PASS(sdm_level_ray_error(p->ctx, &p->task, pass, p->ray_error_px, p->score0));
+    PASS(sdm_level_ray_error(p->ctx, &p->task, &pass, p->ray_error_px, p->score0));
     for (size_t i = 0; i < n && p->in->settings->semi_global; i++) /* no matches: no error of the cameras */
         if ((p->surface.flags[i] & (SDM_QA_VALID | SDM_QA_FILLED)) != SDM_QA_VALID)
             p->ray_error_px[i] = NAN;
@@ -369,7 +370,7 @@ static SdmStatus refine_coarse(void *state, const SdmWindow *win)
     return SDM_OK;
 }
 
-static SdmStatus fill_holes(void *state, const SdmFill *how)
+static SdmStatus fill_holes(void *state)
 {
     SdmProcessor *const p = state;
     SdmSurface *const s = &p->surface;
@@ -380,7 +381,8 @@ static SdmStatus fill_holes(void *state, const SdmFill *how)
     if (sdm_hides_clouds(p->in->settings))
         sdm_fill_gaps(p->ctx, p->in, p->agreed_m, s, filled);
     else
-        PASS(sdm_surface_fill(p->ctx, p->in->settings->kernels, s, p->refined.h_m, how, NULL, filled));
+        PASS(sdm_surface_fill(p->ctx, p->in->settings->kernels, s, p->refined.h_m, &sdm_fill_hole, NULL,
+                              filled));
     sdm_surface_free(&p->refined);
     return sdm_accept_filled(p->ctx, p->in, filled, s);
 }
@@ -405,23 +407,22 @@ static SdmStatus surface(void *state, SdmFineResult *out)
 }
 
 const SdmMatchOps sdm_processor_ops = {.open_level = open_level,
-                                       .begin_pass = begin_pass,
                                        .match = match,
                                        .match_border = match_border,
                                        .reject = reject,
-                                       .median = median,
-                                       .fill = fill,
-                                       .smooth = smooth,
-                                       .wiener = wiener,
-                                       .least_squares = least_squares,
                                        .semi_global = semi_global,
-                                       .fill_hidden = fill_hidden,
-                                       .warp = warp,
-                                       .ray_error = ray_error,
-                                       .validate = validate,
-                                       .defects = defects,
+                                       .step = {[SDM_STEP_MEDIAN] = median,
+                                                [SDM_STEP_FILL] = fill,
+                                                [SDM_STEP_SMOOTH] = smooth,
+                                                [SDM_STEP_WIENER] = wiener,
+                                                [SDM_STEP_LEAST_SQUARES] = least_squares,
+                                                [SDM_STEP_WARP] = warp,
+                                                [SDM_STEP_RAY_ERROR] = ray_error,
+                                                [SDM_STEP_VALIDATE] = validate,
+                                                [SDM_STEP_DEFECTS] = defects,
+                                                [SDM_STEP_FILL_HIDDEN] = fill_hidden,
+                                                [SDM_STEP_FILL_HOLES] = fill_holes},
                                        .refine_coarse = refine_coarse,
-                                       .fill_holes = fill_holes,
                                        .can_finish = can_finish,
                                        .surface = surface,
                                        .close = close_all};

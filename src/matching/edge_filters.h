@@ -12,12 +12,32 @@ typedef struct SdmEdgeBlock {
     uint8_t *score;  /* 250 x score of the match */
 } SdmEdgeBlock;
 
+#define STEP_PX 1.0f /* larger steps of places are discontinuities */
+#define FAR_PX 1e6f  /* place of a pixel without a match: differs from all others */
 enum {
-    SDM_PIECE_PX = 20,           /* smaller pieces of surface are taken off */
+    SIDE_HALF = 4, /* px about a pixel: the window in which sides of a step are looked for */
+    SDM_MOVE_REACH = 1 + SIDE_HALF + 1, /* of sdm_move_steps() */
+    SDM_RIDGE_REACH = 19,               /* of sdm_sharpen_ridges() */
+    SDM_PIECE_PX = 20,                  /* smaller pieces of surface are taken off */
     SDM_EDGE_FILTERS_REACH = 48, /* pixels around a pixel on which it depends: a median, a step's sides twice,
                                   * a piece or three means and a ridge's line, a gap's sides */
     SDM_EDGE_BLOCK_BYTES = 31    /* a pixel, with the filters' own arrays */
 };
+
+/* The next pixels of a row without a match that lie between two with one, from column *x on: returns the
+ * first one, and *x becomes the end; -1: there are none. */
+static inline int sdm_next_gap(const uint16_t *flags, int width, int *x)
+{
+    int i = *x, first;
+    while (i < width && !(flags[i] & SDM_QA_VALID))
+        i++;
+    while (i < width && (flags[i] & SDM_QA_VALID))
+        i++;
+    for (first = i; i < width && !(flags[i] & SDM_QA_VALID);)
+        i++;
+    *x = i;
+    return i < width ? first : -1;
+}
 
 SdmStatus sdm_edge_block_open(SdmContext *ctx, int width, int height, SdmEdgeBlock *out);
 void sdm_edge_block_close(SdmEdgeBlock *b);
@@ -57,3 +77,37 @@ typedef struct SdmEdgeViews {
  * edges: false leaves the edges as they are matched: medians, pieces and means alone. */
 SdmStatus sdm_edge_filters(SdmContext *ctx, const SdmKernels *k, bool edges, const SdmEdgeViews *views,
                            SdmEdgeBlock *b);
+
+/* ---- the parts ---- */
+
+/* Semi-global matching carries a roof's places over its edge, where walls or hidden ground are of one grey
+ * value: they have no true match, and the ground's places would meet the roof in the right view.  Such pixels
+ * become SDM_QA_FOLD.  The roof ends at the edge of the view before the end of its places, or at one before
+ * it that is twice as steep if what follows looks like the ground; the wall is as wide as the left camera
+ * shows it, hidden ground as wide as the places fall. */
+SdmStatus sdm_drop_walls(SdmContext *ctx, const SdmEdgeViews *views, SdmEdgeBlock *b);
+/* Windows and means see both slopes of a ridge and put it too low, by less than the noise of one place;
+ * along a line the noise averages out. For every second pixel of every second row the line of 29 px is
+ * looked for, of 16 directions, across which the surface bends most: by the mean of its points' second
+ * differences over 12 px on either side. Points whose neighbours 6 px on differ by more than 1 px, at
+ * walls, do not count. Such a line is a ridge if it bends down by 0.5 px and 3 times the standard deviation
+ * of its points (more where points are missing); twice as much as over 6 px and evenly on both sides, so
+ * that both are slopes, as they are not at steps and hedges; and itself by less than 0.4 of it. Its pixels
+ * rise by the mean along it of what the means took off (before_px: the places before them, height x width),
+ * and by 3/8 of the second difference over 4 px: census words and sums of 5 x 5 take off 1/2 of it of a
+ * roof, 1/8 of a parabola; at most by a fifth of the second difference over 12 px. All other pixels keep
+ * their places. up: 1 where places grow with height, else -1. */
+SdmStatus sdm_sharpen_ridges(SdmContext *ctx, const float *before_px, float up, SdmEdgeBlock *b);
+
+/* ---- before the filters ---- */
+
+/* A flat roof without texture has no census words that tell its place, but its outline does.  For each
+ * connected area whose windows of 5 x 5 pixels have little texture, which is noise, the height, or the height
+ * above the base, is looked for at which most of its pixels have one grey value in the right view, too
+ * (glass: another one than in the left view), and the right view has an edge where the left one has, at the
+ * ends of the area's rows.  Where there is just one, all its pixels get it, for their matches are of noise:
+ * they become SDM_QA_VALID | SDM_QA_FILLED, with 250 x the share that fits as score.  The place's part of a
+ * pixel comes from the edges of both views, halfway between the grey values of their sides: the mean of the
+ * most ends that agree within 0.6 px.  Source: after the intensity consistent selection of Hirschmueller
+ * 2008, with constant heights and outlines. */
+SdmStatus sdm_plain_areas(SdmContext *ctx, const SdmEdgeViews *views, SdmEdgeBlock *b);

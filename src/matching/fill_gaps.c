@@ -1,6 +1,6 @@
 /* Heights between clouds: of the labels, and of weighted least-squares planes through the matches around. */
 // SPDX-License-Identifier: Apache-2.0
-#include "matching/fill_gaps.h"
+#include "matching/validation.h"
 #include "matching/pieces.h"
 
 #include <math.h>

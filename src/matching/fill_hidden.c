@@ -1,16 +1,15 @@
 /* Gaps along the rows of a surface -> heights of the lower side, of their own match, or between their
  * sides. */
 // SPDX-License-Identifier: Apache-2.0
-#include "matching/fill_hidden.h"
 #include "matching/validation.h"
+#include "matching/edge_filters.h"
 
 #include <math.h>
 
 enum {
     SLACK_PX = 3,  /* a gap may be so much wider than the step hides: windows lose matches beside it */
     PLACED_PX = 6, /* likewise where its edge was placed (matching/edge_filters.h) */
-    NARROW_PX = 8, /* widest gap without a step that is interpolated */
-    STEP_PX = 1    /* between neighbours of a piece, at most */
+    NARROW_PX = 8  /* widest gap without a step that is interpolated */
 };
 
 #define WALL_LEAST_PX 2.0f   /* narrower walls do not count */
@@ -31,19 +30,12 @@ typedef struct Row {
 /* The next gap between two valid pixels from column *x on; false: there is none. */
 static bool next_gap(const Row *row, int *x, Gap *g)
 {
-    int i = *x;
-    while (i < row->width && !(row->flags[i] & SDM_QA_VALID))
-        i++;
-    while (i < row->width && (row->flags[i] & SDM_QA_VALID))
-        i++;
-    g->x0 = i;
-    while (i < row->width && !(row->flags[i] & SDM_QA_VALID))
-        i++;
-    g->x1 = *x = i;
-    if (g->x0 >= row->width || i >= row->width)
+    g->x0 = sdm_next_gap(row->flags, row->width, x);
+    g->x1 = *x;
+    if (g->x0 < 0)
         return false;
     g->left_m = row->h_m[g->x0 - 1];
-    g->right_m = row->h_m[i];
+    g->right_m = row->h_m[g->x1];
     return true;
 }
 

@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "matching/filters.h"
 
+#include "core/math.h"
 #include "core/vector_loops.h"
 
 #include <math.h>
@@ -12,10 +13,9 @@
 enum { MAX_SIDE = 15 };
 
 /* Clamp an absolute index of the coarser level to its window. */
-static int64_t inside(int64_t at, int64_t first, int count)
+static int inside(int64_t at, int64_t first, int count)
 {
-    const int64_t i = at - first;
-    return i < 0 ? 0 : i >= count ? count - 1 : i;
+    return sdm_clamp((int)(at - first), 0, count - 1);
 }
 
 /* Height of fine column i (u = f->u0 + i), from the two coarse rows. */
@@ -272,19 +272,12 @@ static void fill_pixels(const Columns *c, int x0, int x1, const SdmFill *f, int 
     }
 }
 
-/* The range *first..*end - 1 of x0..x1 - 1 outside of which all pixels have a match; false: all have one. */
-static bool find_holes(const uint16_t *flags, int x0, int x1, int *first, int *end)
+static bool all_valid(const uint16_t *flags, int n)
 {
     uint16_t all = SDM_QA_VALID;
-    for (int x = x0; x < x1; x++)
-        all &= flags[x];
-    if (all & SDM_QA_VALID)
-        return false;
-    for (*first = x0; flags[*first] & SDM_QA_VALID;)
-        ++*first;
-    for (*end = x1; flags[*end - 1] & SDM_QA_VALID;)
-        --*end;
-    return true;
+    for (int i = 0; i < n; i++)
+        all &= flags[i];
+    return all;
 }
 
 /* Narrow the range *first..*end - 1 to the pixels that are neither matched nor done; false: none is left. */
@@ -318,10 +311,10 @@ static void fill_strip(const SdmKernels *k, SdmSurface *s, const float *prior, c
     for (int y = box[1]; y < box[3]; y++) {
         const SdmRowExtent extent = sdm_row_extent(s->extent, w, y);
         const uint16_t *const flags = s->flags + (size_t)y * (size_t)w;
-        int first, end;
+        int first = x0, end = x1;
         for (int x = x0; x < x1 && y + AHEAD < box[3]; x += 32) /* a strip's rows lie in different pages */
             __builtin_prefetch(flags + AHEAD * (ptrdiff_t)w + x);
-        if (x1 <= extent.x0 || x0 >= extent.x1 || !find_holes(flags, x0, x1, &first, &end))
+        if (x1 <= extent.x0 || x0 >= extent.x1 || all_valid(flags + x0, x1 - x0))
             continue;
         uint8_t done[STRIP] = {0};
         for (int i = 0; i < 2 && fill[i] && find_left(flags, done, x0, &first, &end); i++) {

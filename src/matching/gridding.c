@@ -1,7 +1,7 @@
 /* Stage 8: points -> cells. Patches of lattice cells are sorted into sub-blocks of the DEM, each summed by
  * one thread. */
 // SPDX-License-Identifier: Apache-2.0
-#include "matching/gridding_patch.h"
+#include "matching/gridding.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -18,7 +18,68 @@ enum {
     ONE_SIDE = INT32_MAX
 };
 
-#define SIDE_NOISE 10.0 /* added to the variances: levels of 12 bits */
+#define SIDE_SIGMA_PX 1.3 /* of the points that tell which side of a step a cell is on, pixels of the frame */
+#define SIDE_NOISE 10.0   /* added to the variances: levels of 12 bits */
+
+/* ---- weights, and patches of the lattice in cells of the grid ---- */
+
+/* Weights of a Gaussian of sigma cells by distance; returns its radius, 1/256 cell. */
+static int fill_table(double sigma, int32_t table[SDM_GRIDDING_TABLE])
+{
+    const int radius = (int)(2.5 * sigma * SDM_GRIDDING_UNIT);
+    for (int i = 0; i <= radius && i < SDM_GRIDDING_TABLE; i++) {
+        const double x = (double)i / SDM_GRIDDING_UNIT / sigma;
+        table[i] = (int32_t)lrint(4096.0 * exp(-0.5 * x * x));
+    }
+    return radius;
+}
+
+void sdm_gridding_setup(const SdmGridding *g, const SdmWindow *win, SdmGriddingSetup *w)
+{
+    w->g = g;
+    w->win = *win;
+    const double most = SDM_GRIDDING_MAX_REACH / 2.5;
+    const double sigma = fmin(fmax(g->sharpest, 0.5 * g->gsd_m / g->spacing_m), most); /* cells */
+    const double wider = fmin(fmax(sigma, SIDE_SIGMA_PX * g->gsd_m / g->spacing_m), most),
+                 side_sigma = g->step_m > 0.0 ? wider : sigma;
+    w->radius = fill_table(sigma, w->table);
+    w->side_radius = fill_table(side_sigma, w->side_table);
+    w->reach = (w->side_radius + SDM_GRIDDING_UNIT / 2) / SDM_GRIDDING_UNIT + 1;
+    const double full =
+        2.0 * 3.14159265358979 * sigma * sigma * (g->spacing_m / g->gsd_m) * (g->spacing_m / g->gsd_m);
+    const double least = g->hidden_px == 0 ? 0.25 : g->hidden_px < SDM_HIDDEN_ALL ? 0.16 : 0.001;
+    w->least = (int64_t)(least * full * 16384.0);
+    w->i0 = (win->u0 - g->lattice->u0) / g->lattice->step;
+    w->j0 = (win->v0 - g->lattice->v0) / g->lattice->step;
+    w->nu = (win->w + g->lattice->step - 1) / g->lattice->step;
+    w->nv = (win->h + g->lattice->step - 1) / g->lattice->step;
+}
+
+void sdm_gridding_patch(const SdmGriddingSetup *w, int ci, int cj, SdmGriddingPatch *p)
+{
+    const SdmLattice *const lat = w->g->lattice;
+    const SdmGridding *const grid = w->g;
+    const SdmNode *const n = &lat->node[(size_t)(w->j0 + cj) * (size_t)lat->nu + (size_t)(w->i0 + ci)];
+    const SdmNode *const corner[4] = {n, n + 1, n + lat->nu, n + lat->nu + 1};
+    for (int k = 0; k < 2; k++) {
+        const double sign = k ? -1.0 : 1.0, origin = k ? grid->y0 : grid->x0;
+        p->base[k] = (int64_t)floor(sign * (n->ground[k] - origin) / grid->spacing);
+        for (int i = 0; i < 4; i++)
+            p->a[k][i] = (float)(sign * (corner[i]->ground[k] - origin) / grid->spacing - (double)p->base[k]);
+        p->b[k] = (float)(sign * (double)n->ground_b[k] / grid->spacing);
+        p->c[k] = (float)(sign * (double)n->ground_c[k] / grid->spacing);
+    }
+    const int64_t u = lat->u0 + (w->i0 + ci) * lat->step - w->win.u0,
+                  v = lat->v0 + (w->j0 + cj) * lat->step - w->win.v0;
+    p->u_node = (double)u;
+    p->v_node = (double)v;
+    p->u0 = (int)(u < 0 ? 0 : u);
+    p->v0 = (int)(v < 0 ? 0 : v);
+    p->u1 = (int)(u + lat->step < w->win.w ? u + lat->step : w->win.w);
+    p->v1 = (int)(v + lat->step < w->win.h ? v + lat->step : w->win.h);
+}
+
+/* ---- sums of cells ---- */
 
 typedef SdmGriddingPatch Patch;
 
@@ -409,14 +470,6 @@ static bool all_inside(const SdmSpreadPoint *p, int n, int cols, int rows)
     return !(signs >> 31);
 }
 
-/* Count the points, which all lie in cells of the sub-block. */
-static int take_all(const SdmSpreadPoint *point, const uint16_t *flags, int run, Sums *s)
-{
-    for (int k = 0; k < run && !s->second; k++)
-        count_pixel(&point[k], flags[k], s);
-    return run;
-}
-
 /* Leave out the points that reach none of the sub-block's cells, and count those in it; returns how many are
  * left. */
 static int take_points(const Work *w, const uint16_t *flags, int run, int cols, int rows,
@@ -455,10 +508,10 @@ static void add_patch(const Work *w, const Patch *p, const int64_t from[2], int 
         if (v > p->v0)
             next_row(&row, pitch);
         w->s.g->kernels->ground_points(&row, run, at);
-        if (all_inside(at, run, cols, rows))
-            count += take_all(at, row.flags, run, s);
-        else
-            count += take_points(w, row.flags, run, cols, rows, at, s);
+        const bool inside = all_inside(at, run, cols, rows);
+        for (int k = 0; k < run && inside && !s->second; k++)
+            count_pixel(&at[k], row.flags[k], s);
+        count += inside ? run : take_points(w, row.flags, run, cols, rows, at, s);
     }
     const Hidden hidden = {
         w, &spread, s, {from[0], from[1]}, (float)(w->s.g->gsd_m / w->s.g->spacing_m) * (float)UNIT};
@@ -483,12 +536,6 @@ static void fetch_patch(const Work *w, const Patch *p)
     }
 }
 
-/* The mask of a cell without a height from the reasons of its pixels. */
-static uint16_t reasons_of_cell(uint16_t reasons)
-{
-    return (uint16_t)(reasons & SDM_PIXEL_MASKED ? (reasons & ~SDM_PIXEL_MASKED) | SDM_QA_MASKED : reasons);
-}
-
 static void finish_cell(const Work *w, const Sums *s, size_t i, SdmBlock *b, size_t out)
 {
     const Cell *const cell = &s->cell[i], side = own_side(s, i);
@@ -499,8 +546,12 @@ static void finish_cell(const Work *w, const Sums *s, size_t i, SdmBlock *b, siz
         b->ortho[out] =
             (float)(((double)cell->image / (double)cell->image_weight - w->s.g->offset) / w->s.g->scale);
     if (!valid) {
-        const uint16_t none = cell->image_weight > 0 ? SDM_QA_SPARSE : SDM_QA_OUTSIDE;
-        b->mask[out] = s->reasons[i] ? reasons_of_cell(s->reasons[i]) : none;
+        uint16_t mask = s->reasons[i];
+        if (mask & SDM_PIXEL_MASKED)
+            mask = (uint16_t)((mask & ~SDM_PIXEL_MASKED) | SDM_QA_MASKED);
+        else if (!mask)
+            mask = cell->image_weight > 0 ? SDM_QA_SPARSE : SDM_QA_OUTSIDE;
+        b->mask[out] = mask;
         return;
     }
     const double weight = (double)side.weight, mean = (double)side.height / weight,

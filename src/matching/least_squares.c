@@ -7,8 +7,9 @@
  * Second differences K (d + x) cost their square times lambda, the inverse of their own mean square around.
  * So (W + K' lambda K) x = b - K' lambda K d. */
 // SPDX-License-Identifier: Apache-2.0
-#include "matching/least_squares.h"
+#include "matching/filters.h"
 
+#include "core/math.h"
 #include "core/vector_loops.h"
 
 #include <string.h>
@@ -21,12 +22,12 @@ enum { B = SDM_LS_BLOCK, MOST_DIFFERENCE = SDM_LS_MOST_DIFFERENCE };
  * around are valid. */
 typedef struct Blocks {
     int wide, high, skip_x, skip_y; /* pixels of the first block that lie outside the window */
-    float *gain, *offset, *inverse, *lambda;
+    SdmLsFit *fit;
 } Blocks;
 
 typedef struct Work {
     const SdmKernels *k;
-    const SdmLeastSquares *in;
+    float px_per_metre;
     const int16_t *left, *right;
     const uint16_t *flags;
     const float *h_m;
@@ -36,24 +37,14 @@ typedef struct Work {
     float *out;
 } Work;
 
-static int modulo(int64_t a, int b)
-{
-    const int r = (int)(a % b);
-    return r < 0 ? r + b : r;
-}
-
-static int inside(int i, int count)
-{
-    return i < 0 ? 0 : i >= count ? count - 1 : i;
-}
-
 /* Rows y0 - 1 .. y1 of the blurred heights, each of w. */
 static void blur_rows(const Work *w, int y0, int y1, float *blurred)
 {
     for (int y = y0 - 1; y <= y1; y++) {
         const float *row[5];
         for (int j = 0; j < 5; j++)
-            row[j] = w->h_m + (size_t)inside(inside(y, w->h) + j - 2, w->h) * (size_t)w->w;
+            row[j] =
+                w->h_m + (size_t)sdm_clamp(sdm_clamp(y, 0, w->h - 1) + j - 2, 0, w->h - 1) * (size_t)w->w;
         w->k->blur_row(row, w->w, 1, blurred + (size_t)(y - y0 + 1) * (size_t)w->w);
     }
 }
@@ -116,7 +107,7 @@ SDM_VECTOR_LOOPS static void sum_row(const BlockRow *row, float scale, Columns *
 
 static void sum_block(const Work *w, int x0, int x1, int y0, int y1, const float *blurred, SdmLsSums *s)
 {
-    const float scale = SDM_LS_NOISE_UNIT * w->in->px_per_metre;
+    const float scale = SDM_LS_NOISE_UNIT * w->px_per_metre;
     Columns c = {0};
     for (int y = y0; y < y1; y++) {
         const size_t at = (size_t)y * (size_t)w->w + (size_t)x0;
@@ -176,11 +167,7 @@ static void fit_block(const Work *w, int i, int j)
             s.rough += a->rough >> SDM_LS_ROUGH_SHIFT;
             s.rough_count += a->rough_count;
         }
-    const SdmLsFit fit = sdm_ls_fit(&s, (float)own->left, (float)own->right, (float)own->count);
-    b->gain[at] = fit.gain;
-    b->offset[at] = fit.offset;
-    b->inverse[at] = fit.inverse;
-    b->lambda[at] = fit.lambda;
+    b->fit[at] = sdm_ls_fit(&s, (float)own->left, (float)own->right, (float)own->count);
 }
 
 /* ---- the equations of a tile ---- */
@@ -232,15 +219,16 @@ static void spread_middles(const Work *w, Tile *t, int y)
     Rows *const r = &t->rows;
     const int below = (y + b->skip_y + B / 2) / B, first = (t->x0 + b->skip_x + B / 2) / B;
     const float down = ((float)((y + b->skip_y + B / 2) % B) + 0.5f) / B;
-    const size_t up = (size_t)inside(below - 1, b->high) * (size_t)b->wide,
-                 low = (size_t)inside(below, b->high) * (size_t)b->wide;
+    const size_t up = (size_t)sdm_clamp(below - 1, 0, b->high - 1) * (size_t)b->wide,
+                 low = (size_t)sdm_clamp(below, 0, b->high - 1) * (size_t)b->wide;
     float gain[2] = {0.0f, 0.0f}, offset[2] = {0.0f, 0.0f};
     for (int i = 0; i <= (r->middle_lead + t->fine.w - 1) / B + 1; i++) {
-        const size_t column = (size_t)inside(first - 1 + i, b->wide);
+        const size_t column = (size_t)sdm_clamp(first - 1 + i, 0, b->wide - 1);
+        const SdmLsFit *const a = &b->fit[up + column], *const c = &b->fit[low + column];
         gain[0] = gain[1];
         offset[0] = offset[1];
-        gain[1] = b->gain[up + column] + down * (b->gain[low + column] - b->gain[up + column]);
-        offset[1] = b->offset[up + column] + down * (b->offset[low + column] - b->offset[up + column]);
+        gain[1] = a->gain + down * (c->gain - a->gain);
+        offset[1] = a->offset + down * (c->offset - a->offset);
         if (i > 0) {
             spread_block(gain, r->gain + (i - 1) * B);
             spread_block(offset, r->offset + (i - 1) * B);
@@ -260,8 +248,8 @@ static void spread_blocks(const Work *w, Tile *t, int y)
     for (int i = 0; i <= (r->lead + t->fine.w - 1) / B; i++) {
         const size_t at = (size_t)row * (size_t)b->wide + (size_t)(first + i);
         for (int k = 0; k < B; k++) {
-            r->inverse[i * B + k] = b->inverse[at];
-            r->lambda[i * B + k] = b->lambda[at];
+            r->inverse[i * B + k] = b->fit[at].inverse;
+            r->lambda[i * B + k] = b->fit[at].lambda;
         }
     }
 }
@@ -289,7 +277,7 @@ static inline int32_t slope12(const int16_t *v, Taps has)
     return 8 * (after - before) - wide;
 }
 
-static inline bool both_known(const Views *v, int x)
+static inline int both_known(const Views *v, int x)
 {
     return (v->left[x] != SDM_PIXEL_NODATA) & (v->right[x] != SDM_PIXEL_NODATA);
 }
@@ -297,9 +285,9 @@ static inline bool both_known(const Views *v, int x)
 /* Weight and right-hand side of a pixel; all: both views have data around it. */
 static inline void weigh_pixel(const Views *v, int x, bool all, float *restrict weight, float *restrict rhs)
 {
-    const Taps has = all ? (Taps){true, true, true}
-                         : (Taps){both_known(v, x - 1), both_known(v, x + 1),
-                                  (int)both_known(v, x - 2) & (int)both_known(v, x + 2)};
+    const Taps has =
+        all ? (Taps){true, true, true}
+            : (Taps){both_known(v, x - 1), both_known(v, x + 1), both_known(v, x - 2) & both_known(v, x + 2)};
     const int32_t l = slope12(v->left + x, has), r = slope12(v->right + x, has);
     const float stretch = 1.0f + 0.5f * (v->px_per_metre * (v->h_m[x + 1] - v->h_m[x - 1])),
                 ramp = stretch < 0.3f   ? 0.3f
@@ -333,17 +321,12 @@ SDM_VECTOR_LOOPS static void weigh_row(const Views *v, float *restrict weight, f
 /* lambda where the second differences of a pixel are of pixels with data, else 0. */
 SDM_VECTOR_LOOPS static void mask_row(const Views *v, const float *restrict lambda, float *restrict out)
 {
-    const int16_t *const restrict left = v->left, *const restrict right = v->right,
-                                  *const restrict left_up = left - v->pitch,
-                                  *const restrict left_low = left + v->pitch,
-                                  *const restrict right_up = right - v->pitch,
-                                  *const restrict right_low = right + v->pitch;
-    for (int x = 0; x < v->width; x++) {
-        const int known = (left_up[x] != SDM_PIXEL_NODATA) & (left_low[x] != SDM_PIXEL_NODATA) &
-                          (left[x] != SDM_PIXEL_NODATA) & (left[x - 1] != SDM_PIXEL_NODATA) &
-                          (left[x + 1] != SDM_PIXEL_NODATA) & (right_up[x] != SDM_PIXEL_NODATA) &
-                          (right_low[x] != SDM_PIXEL_NODATA) & (right[x] != SDM_PIXEL_NODATA) &
-                          (right[x - 1] != SDM_PIXEL_NODATA) & (right[x + 1] != SDM_PIXEL_NODATA);
+    const Views row = *v;
+    const int pitch = (int)row.pitch;
+#pragma omp simd
+    for (int x = 0; x < row.width; x++) {
+        const int known = both_known(&row, x - pitch) & both_known(&row, x + pitch) & both_known(&row, x) &
+                          both_known(&row, x - 1) & both_known(&row, x + 1);
         out[x] = lambda[x] * (float)known;
     }
 }
@@ -370,7 +353,7 @@ static void set_up_row(const Work *w, Tile *t, int row)
                      .offset = r->offset + r->middle_lead + x0,
                      .inverse = r->inverse + r->lead + x0,
                      .pitch = w->w,
-                     .px_per_metre = w->in->px_per_metre,
+                     .px_per_metre = w->px_per_metre,
                      .width = end - x0};
     weigh_row(&v, p->weight + i + x0, p->rhs + i + x0);
     mask_row(&v, r->lambda + r->lead + x0, p->lambda + i + x0);
@@ -600,7 +583,7 @@ static void move_tile(const Work *w, int x0, int y0, int x1, int y1, Tile *t)
     float *const height = t->plane[7], *const residual = height; /* one after the other */
     for (int y = 0; y < p->h; y++) {
         set_up_row(w, t, y);
-        scale_row(w->h_m + (size_t)(t->y0 + y) * (size_t)w->w + (size_t)t->x0, w->in->px_per_metre, p->w,
+        scale_row(w->h_m + (size_t)(t->y0 + y) * (size_t)w->w + (size_t)t->x0, w->px_per_metre, p->w,
                   height + (size_t)y * p->pitch);
         memset(p->x + (size_t)y * p->pitch, 0, (size_t)p->w * sizeof *p->x);
     }
@@ -622,7 +605,7 @@ static void move_tile(const Work *w, int x0, int y0, int x1, int y1, Tile *t)
     for (int y = y0; y < y1; y++) {
         const size_t at = (size_t)y * (size_t)w->w + (size_t)x0;
         move_row(w->h_m + at, w->flags + at, p->x + (size_t)(y - t->y0) * p->pitch + (size_t)(x0 - t->x0),
-                 w->in->px_per_metre, x1 - x0, w->out + at);
+                 w->px_per_metre, x1 - x0, w->out + at);
     }
 }
 
@@ -631,8 +614,8 @@ static SdmStatus make_blocks(SdmContext *ctx, Work *w, const SdmWindow *win, int
 {
     Blocks *const b = &w->blocks;
     SDM_OWNED float *blurred = NULL;
-    b->skip_x = modulo(win->u0, B);
-    b->skip_y = modulo(win->v0, B);
+    b->skip_x = (int)((win->u0 % B + B) % B);
+    b->skip_y = (int)((win->v0 % B + B) % B);
     b->wide = (w->w + b->skip_x + B - 1) / B;
     b->high = (w->h + b->skip_y + B - 1) / B;
     const size_t count = (size_t)b->wide * (size_t)b->high, rows = (size_t)(B + 2) * (size_t)w->w;
@@ -641,10 +624,7 @@ static SdmStatus make_blocks(SdmContext *ctx, Work *w, const SdmWindow *win, int
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int j = 0; j < b->high; j++)
         sum_blocks(w, j, blurred + rows * (size_t)sdm_thread());
-    PASS(sdm_alloc_raw(ctx, &b->gain, 4 * count, sizeof *b->gain, "blocks of the surface"));
-    b->offset = b->gain + count;
-    b->inverse = b->offset + count;
-    b->lambda = b->inverse + count;
+    PASS(sdm_alloc_raw(ctx, &b->fit, count, sizeof *b->fit, "blocks of the surface"));
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int j = 0; j < b->high; j++)
         for (int i = 0; i < b->wide; i++)
@@ -655,12 +635,12 @@ static SdmStatus make_blocks(SdmContext *ctx, Work *w, const SdmWindow *win, int
 
 static void close_work(Work *w)
 {
-    SDM_FREE(&w->sums, &w->blocks.gain, &w->out);
+    SDM_FREE(&w->sums, &w->blocks.fit, &w->out);
 }
 
-SdmStatus sdm_surface_least_squares(SdmContext *ctx, const SdmKernels *k, const SdmLeastSquares *in)
+SdmStatus sdm_surface_least_squares(SdmContext *ctx, const SdmKernels *k, SdmSurface *s, const int16_t *left,
+                                    const int16_t *right, float px_per_metre)
 {
-    SdmSurface *const s = in->surface;
     const int threads = sdm_threads(ctx), wide = (s->win.w + TILE_W - 1) / TILE_W,
               high = (s->win.h + TILE_H - 1) / TILE_H;
     const int most = 1 + (int)((int64_t)s->win.w * s->win.h * TILE_BYTES / (int64_t)sizeof(Tile));
@@ -668,9 +648,9 @@ SdmStatus sdm_surface_least_squares(SdmContext *ctx, const SdmKernels *k, const 
               workers = at_once < most ? at_once : most;
     SDM_CLOSED_BY(close_work)
     Work w = {.k = k,
-              .in = in,
-              .left = in->left,
-              .right = in->right,
+              .px_per_metre = px_per_metre,
+              .left = left,
+              .right = right,
               .flags = s->flags,
               .h_m = s->h_m,
               .w = s->win.w,

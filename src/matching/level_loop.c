@@ -9,25 +9,6 @@
 #include <math.h>
 #include <stdio.h>
 
-float sdm_metres_per_pixel(const SdmMatchInput *in, int level)
-{
-    const SdmLattice *const lat = in->lattice;
-    if (in->settings->discontinuity_px > 0.0f)
-        return (float)(1 << level) * (float)SDM_DISCONTINUITY_M / in->settings->discontinuity_px;
-    const SdmNode *const n = &lat->node[(size_t)(lat->nv / 2) * (size_t)lat->nu + (size_t)(lat->nu / 2)];
-    return (float)(1 << level) / fabsf(n->du_dh);
-}
-
-/* Residual for a metre of height at the scene's centre, with its sign. */
-static float px_per_metre(const SdmMatchInput *in, int level)
-{
-    const SdmLattice *const lat = in->lattice;
-    const float metres = sdm_metres_per_pixel(in, level);
-    return lat->node[(size_t)(lat->nv / 2) * (size_t)lat->nu + (size_t)(lat->nu / 2)].du_dh < 0.0f
-               ? -1.0f / metres
-               : 1.0f / metres;
-}
-
 /* A window of level 0 on another level. */
 static SdmWindow window_at(const SdmWindow *win, int level)
 {
@@ -57,80 +38,35 @@ SdmWindow sdm_level_part(const SdmMatchCall *call, int level)
 
 /* ---- steps ---- */
 
-typedef struct Loop {
-    const SdmMatchInput *in;
-    const SdmMatchOps *ops;
-    void *state;
-    const SdmWindow *win; /* of the level in work */
-} Loop;
-
-/* The surface becomes the prior, and its pixels are matched about it. */
-static SdmStatus match_pass(const Loop *l, const SdmPass *pass, bool retry)
+/* Small holes are filled with the coarse surface, moved as the matches around are.  Only where the coarse
+ * surface is terrain, so that clouds and water stay open.  Between clouds, planes fill them instead. */
+static SdmStatus run_step(const SdmMatchInput *in, const SdmMatchBackend *b, const SdmWindow *win,
+                          const SdmStep *step)
 {
-    const SdmStatus st = l->ops->begin_pass(l->state, retry);
-    return st == SDM_OK ? l->ops->match(l->state, pass, retry) : st;
-}
-
-/* Small holes: the coarse surface, moved as the matches around are.  Only where the coarse surface is
- * terrain, so that clouds and water stay open.  Between clouds, planes fill them instead. */
-static SdmStatus fill_holes(const Loop *l)
-{
-    const int levels = sdm_hides_clouds(l->in->settings) ? 0 : l->in->settings->coarse_level;
-    for (int level = levels - 1; level >= 0; level--) {
-        const SdmWindow win = window_at(l->win, level);
-        PASS(l->ops->refine_coarse(l->state, &win));
+    const SdmMatchOps *const ops = b->ops;
+    const int finer =
+        step->kind == SDM_STEP_FILL_HOLES && !sdm_hides_clouds(in->settings) ? in->settings->coarse_level : 0;
+    for (int level = finer - 1; level >= 0; level--) {
+        const SdmWindow part = window_at(win, level);
+        PASS(ops->refine_coarse(b->state, &part));
     }
-    return l->ops->fill_holes(l->state, &sdm_fill_hole);
-}
-
-static SdmStatus run_step(const Loop *l, const SdmStep *step)
-{
-    const SdmMatchSettings *const set = l->in->settings;
-    const SdmMatchOps *const ops = l->ops;
-    const SdmPass search = sdm_search_pass(set, step->window, step->range), repeat = sdm_repeat_pass(set),
-                  retry = sdm_retry_pass(set, l->win->level), ray_error = sdm_ray_error_pass(set);
-    const SdmRejection rejection = sdm_rejection(step, sdm_metres_per_pixel(l->in, l->win->level));
     switch (step->kind) {
     case SDM_STEP_REFINE:
-        return ops->open_level(l->state, l->win);
+        return ops->open_level(b->state, win);
     case SDM_STEP_MATCH:
-        return match_pass(l, &search, false);
     case SDM_STEP_RETRY:
-        return ops->match(l->state, &retry, true);
     case SDM_STEP_REPEAT:
-        return match_pass(l, &repeat, false);
     case SDM_STEP_REMATCH:
-        return match_pass(l, &search, true);
+        return ops->match(b->state, step);
     case SDM_STEP_BORDER:
-        return ops->match_border(l->state, step->window / 2);
+        return ops->match_border(b->state, step);
     case SDM_STEP_REJECT:
-        return ops->reject(l->state, &rejection);
-    case SDM_STEP_MEDIAN:
-        return ops->median(l->state);
-    case SDM_STEP_FILL:
-        return ops->fill(l->state, &sdm_fill_far, &sdm_fill_near);
-    case SDM_STEP_SMOOTH:
-        return ops->smooth(l->state);
-    case SDM_STEP_WIENER:
-        return ops->wiener(l->state, sdm_metres_per_pixel(l->in, l->win->level));
-    case SDM_STEP_LEAST_SQUARES:
-        return ops->least_squares(l->state, px_per_metre(l->in, l->win->level));
+        return ops->reject(b->state, step);
     case SDM_STEP_SEMI_GLOBAL:
-        return ops->semi_global(l->state, l->win);
-    case SDM_STEP_WARP:
-        return ops->warp(l->state);
-    case SDM_STEP_RAY_ERROR:
-        return ops->ray_error(l->state, &ray_error);
-    case SDM_STEP_VALIDATE:
-        return ops->validate(l->state);
-    case SDM_STEP_DEFECTS:
-        return ops->defects(l->state);
-    case SDM_STEP_FILL_HIDDEN:
-        return ops->fill_hidden(l->state);
-    case SDM_STEP_FILL_HOLES:
-        return fill_holes(l);
+        return ops->semi_global(b->state, win);
+    default:
+        return ops->step[step->kind](b->state);
     }
-    return SDM_OK;
 }
 
 /* Work of a step on the pixels of a level. */
@@ -139,36 +75,28 @@ static double step_work(const SdmStep *step, int level)
     return ldexp((double)sdm_step_cost(step->kind), -2 * level);
 }
 
-/* Share of the progress when `more` is done. */
-static double share_done(const SdmMatchProgress *progress, double more)
-{
-    return progress ? fmin((progress->done + more) / progress->all, 1.0) : 0.0;
-}
-
-static void tell_step(SdmContext *ctx, SdmMatchProgress *progress, const SdmStep *step, int level)
-{
-    char what[32];
-    snprintf(what, sizeof what, "level %d", level);
-    progress->done += step_work(step, level);
-    sdm_progress(ctx, 5, share_done(progress, 0.0), what);
-}
-
 SdmStatus sdm_run_sequence(SdmContext *ctx, const SdmMatchInput *in, const SdmMatchBackend *b,
                            const SdmWindow *win, SdmSequence sequence, SdmMatchProgress *progress)
 {
-    const Loop l = {in, b->ops, b->state, win};
     const SdmSteps steps = sdm_steps(sequence);
-    for (int i = 0; i < steps.count; i++)
-        if (sdm_step_applies(&steps.step[i], in->settings, win->level)) {
-            PASS(sdm_check_stop(ctx));
-            { /* for a step that tells of its own progress */
-                const double more = step_work(&steps.step[i], win->level);
-                SDM_PROGRESS(ctx, share_done(progress, 0.0), share_done(progress, more));
-                PASS(run_step(&l, &steps.step[i]));
-            }
-            if (progress)
-                tell_step(ctx, progress, &steps.step[i], win->level);
+    char what[32];
+    snprintf(what, sizeof what, "level %d", win->level);
+    for (int i = 0; i < steps.count; i++) {
+        const SdmStep *const step = &steps.step[i];
+        const double done = progress ? fmin(progress->done / progress->all, 1.0) : 0.0;
+        if (!sdm_step_applies(step, in->settings, win->level))
+            continue;
+        if (progress)
+            progress->done += step_work(step, win->level);
+        const double then = progress ? fmin(progress->done / progress->all, 1.0) : 0.0;
+        PASS(sdm_check_stop(ctx));
+        { /* for a step that tells of its own progress */
+            SDM_PROGRESS(ctx, done, then);
+            PASS(run_step(in, b, win, step));
         }
+        if (progress)
+            sdm_progress(ctx, 5, then, what);
+    }
     return SDM_OK;
 }
 
@@ -209,29 +137,6 @@ static int list_parts(const SdmMatchSettings *set, Part *part)
     return n;
 }
 
-static SdmMatchProgress expect_work(const SdmMatchSettings *set)
-{
-    Part part[MOST_PARTS];
-    const int count = list_parts(set, part);
-    double all = sequence_work(set, SDM_SEQUENCE_FINISH, 0);
-    for (int i = 0; i < count; i++)
-        all += sequence_work(set, part[i].sequence, part[i].level);
-    return (SdmMatchProgress){.all = all};
-}
-
-/* The levels down to 0, the repeats there, and validation. */
-static SdmStatus match_levels(SdmContext *ctx, const SdmMatchBackend *b, const SdmMatchCall *call,
-                              SdmWindow *win, SdmMatchProgress *progress)
-{
-    Part part[MOST_PARTS];
-    const int count = list_parts(call->in->settings, part);
-    for (int i = 0; i < count; i++) {
-        *win = sdm_level_part(call, part[i].level);
-        PASS(sdm_run_sequence(ctx, call->in, b, win, part[i].sequence, progress));
-    }
-    return SDM_OK;
-}
-
 /* The last steps, on the processor. */
 static SdmStatus finish_here(SdmContext *ctx, const SdmMatchCall *call, SdmFineResult *out)
 {
@@ -247,11 +152,19 @@ SdmStatus sdm_match_window_on(SdmContext *ctx, const SdmMatchBackend *b, const S
 {
     SdmStatus st = SDM_OK;
     SdmWindow win = *call->win;
-    SdmMatchProgress progress = expect_work(call->in->settings);
+    Part part[MOST_PARTS];
+    const SdmMatchSettings *const set = call->in->settings;
+    const int parts = list_parts(set, part);
+    SdmMatchProgress progress = {.all = sequence_work(set, SDM_SEQUENCE_FINISH, 0)};
+    for (int i = 0; i < parts; i++)
+        progress.all += sequence_work(set, part[i].sequence, part[i].level);
     const int around = sdm_stage_enter(ctx, 5);
     *out = (SdmFineResult){.ray_error_px = NULL};
     sdm_progress(ctx, 5, 0.0, "matching");
-    TRY(match_levels(ctx, b, call, &win, &progress));
+    for (int i = 0; i < parts; i++) { /* the levels down to 0, the repeats there, and validation */
+        win = sdm_level_part(call, part[i].level);
+        TRY(sdm_run_sequence(ctx, call->in, b, &win, part[i].sequence, &progress));
+    }
     const bool finishes = b->ops->can_finish(b->state);
     const bool grids = finishes && call->gridding && b->ops->can_grid && b->ops->can_grid(b->state, call);
     if (finishes)

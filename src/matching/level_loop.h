@@ -27,6 +27,3 @@ SdmStatus sdm_run_sequence(SdmContext *ctx, const SdmMatchInput *in, const SdmMa
 /* The window of `level` that must be computed for the levels below it to be exact inside call->need:
  * multiples of 16 pixels of level 0 but where call->win ends. */
 SdmWindow sdm_level_part(const SdmMatchCall *call, int level);
-
-/* Metres of height for a pixel of residual at a level: of the scene, not of the tile's lattice. */
-float sdm_metres_per_pixel(const SdmMatchInput *in, int level);

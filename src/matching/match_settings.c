@@ -83,8 +83,8 @@ SdmStatus sdm_match_settings(SdmContext *ctx, const SdmOptions *options, const c
     out->wiener = strcmp(filter, "wiener") == 0 || (strcmp(filter, "auto") == 0 && strcmp(cost, "zncc") == 0);
     if (!options)
         return SDM_OK;
-    const SdmPenalties penalties = {.p1 = P1, .p2 = P2};
-    const SdmStatus st = sdm_optimizer_settings(ctx, options, &penalties, &out->sgm);
+    out->sgm = (SdmOptimizer){.p1 = P1, .p2 = P2};
+    const SdmStatus st = sdm_optimizer_settings(ctx, options, &out->sgm);
     out->sgm.kind = SDM_OPTIMIZER_SGM;
     return st;
 }

@@ -2,9 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "matching/filters.h"
 #include "matching/optimize.h"
 #include "kernels.h"
+
+/* The steepest ground that filled heights of level 0 may make. */
+typedef struct SdmFillLimit {
+    float rise_m;      /* metres of height for a pixel of ground; INFINITY: no limit; 0: none is filled */
+    float slant_px[2]; /* along u and v: how far the ground of a pixel moves for a metre of height */
+} SdmFillLimit;
 
 /* Settings that are measured on a scene, stored whole with the prepared scene.  All other settings follow
  * from these, the frame and the options. */
@@ -14,7 +19,7 @@
     float ray_error_limit_px; /* mean ray intersection error around a pixel from which it is rejected */   \
     float final_score;        /* least score in the end, over the window of the ray intersection error */  \
     float discontinuity_px;   /* parallax of the height discontinuities to expect: SDM_DISCONTINUITY_M */  \
-    bool borders;             /* heights reach the border of what both views see: border_windows.h */      \
+    bool borders;             /* heights reach the border of what both views see: border_windows.c */      \
     int coarse_level;         /* finest level of the scene-wide surface */                                 \
     int coarsest_level;       /* coarsest level */                                                         \
     int label_range_px;       /* semi-global matching: its range about the base */                         \
@@ -38,7 +43,7 @@ typedef struct SdmMatchSettings {
     float min_score;              /* least score of a match while searching, in the cost's own scores */
     float min_small_window_score; /* least score from which a pixel is matched again with a small window */
     float min_sigma;              /* least texture, units of the images that are matched */
-    bool wiener;             /* heights are filtered and moved by least squares: wiener.h, least_squares.h */
+    bool wiener;                  /* heights are filtered and moved by least squares: filters.h */
     int wide_window;         /* of pixels that the usual ones do not match, px; 0: none; sdm_match_wide() */
     float wide_score;        /* least score of a match over it */
     int repeats;             /* how often the pixels of level 0 are matched again */

@@ -2,11 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "matching/match_steps.h"
 
-#include "matching/border_windows.h"
-#include "matching/fill_gaps.h"
-#include "matching/fill_hidden.h"
-#include "matching/least_squares.h"
-#include "matching/wiener.h"
+#include "matching/filters.h"
+#include "matching/validation.h"
 
 #include <math.h>
 
@@ -247,7 +244,7 @@ uint8_t sdm_pass_min_quality(const SdmPass *pass)
     return (uint8_t)(pass->min_small_window_score * 250.0f);
 }
 
-SdmPass sdm_search_pass(const SdmMatchSettings *set, int window, int range)
+static SdmPass search_pass(const SdmMatchSettings *set, int window, int range)
 {
     return (SdmPass){.window = window,
                      .range = range,
@@ -257,45 +254,31 @@ SdmPass sdm_search_pass(const SdmMatchSettings *set, int window, int range)
                      .min_sigma = set->min_sigma};
 }
 
-SdmPass sdm_first_pass(const SdmMatchSettings *set)
+SdmPass sdm_step_pass(const SdmStep *step, const SdmMatchSettings *set, int level)
 {
-    const SdmStep step = step_of(fine_level, SDM_STEP_MATCH);
-    return sdm_search_pass(set, step.window, step.range);
-}
-
-SdmPass sdm_retry_pass(const SdmMatchSettings *set, int level)
-{
-    const int range = retry_range(set, level);
-    SdmPass pass = sdm_search_pass(set, wider(set, range > RETRY_RANGE ? FAR_WINDOW : RETRY_WINDOW), range);
-    pass.min_score = set->wide_window > 0 ? set->wide_score : set->min_score;
+    SdmPass pass = search_pass(set, step->window, step->range);
+    if (step->kind == SDM_STEP_RETRY) {
+        pass.range = retry_range(set, level);
+        pass.window = wider(set, pass.range > RETRY_RANGE ? FAR_WINDOW : RETRY_WINDOW);
+        pass.min_score = set->wide_window > 0 ? set->wide_score : set->min_score;
+    } else if (step->kind == SDM_STEP_REPEAT) {
+        pass.min_margin = pass.max_mismatch = -1.0f;
+        pass.min_small_window_score = set->min_small_window_score;
+    }
     return pass;
-}
-
-SdmPass sdm_repeat_pass(const SdmMatchSettings *set)
-{
-    const SdmStep step = step_of(repeat, SDM_STEP_REPEAT);
-    return (SdmPass){.window = step.window,
-                     .range = step.range,
-                     .min_score = set->min_score,
-                     .min_margin = -1.0f,
-                     .max_mismatch = -1.0f,
-                     .min_sigma = set->min_sigma,
-                     .min_small_window_score = set->min_small_window_score};
 }
 
 SdmPass sdm_plane_pass(const SdmMatchSettings *set, int range)
 {
-    return (SdmPass){.window = wider(set, PLANE_WINDOW),
-                     .range = range,
-                     .min_score = set->min_score,
-                     .min_margin = 0.02f,
-                     .max_mismatch = 1.0f,
-                     .min_sigma = set->min_sigma};
+    SdmPass pass = search_pass(set, wider(set, PLANE_WINDOW), range);
+    pass.min_margin = 0.02f;
+    pass.max_mismatch = 1.0f;
+    return pass;
 }
 
 SdmPass sdm_sharpen_pass(const SdmMatchSettings *set)
 {
-    return sdm_search_pass(set, SHARPEN_WINDOW, SHARPEN_RANGE);
+    return search_pass(set, SHARPEN_WINDOW, SHARPEN_RANGE);
 }
 
 SdmPass sdm_ray_error_pass(const SdmMatchSettings *set)
@@ -303,6 +286,24 @@ SdmPass sdm_ray_error_pass(const SdmMatchSettings *set)
     const SdmStep step = step_of(validate, SDM_STEP_RAY_ERROR);
     return (SdmPass){
         .window = validation_window(set, step.window), .range = step.range, .min_sigma = set->min_sigma};
+}
+
+/* The change of residuals with height at the scene's centre. */
+static float du_dh(const SdmLattice *lat)
+{
+    return lat->node[(size_t)(lat->nv / 2) * (size_t)lat->nu + (size_t)(lat->nu / 2)].du_dh;
+}
+
+float sdm_metres_per_pixel(const SdmMatchSettings *set, const SdmLattice *lat, int level)
+{
+    return set->discontinuity_px > 0.0f
+               ? (float)(1 << level) * (float)SDM_DISCONTINUITY_M / set->discontinuity_px
+               : (float)(1 << level) / fabsf(du_dh(lat));
+}
+
+float sdm_px_per_metre(const SdmMatchSettings *set, const SdmLattice *lat, int level)
+{
+    return (du_dh(lat) < 0.0f ? -1.0f : 1.0f) / sdm_metres_per_pixel(set, lat, level);
 }
 
 SdmRejection sdm_rejection(const SdmStep *step, float metres_per_pixel)

@@ -8,17 +8,17 @@
 #include "matching/point_formulas.h"
 
 typedef enum SdmStepKind {
-    SDM_STEP_REFINE,        /* heights of the next finer level, bilinear; the left view of its window */
-    SDM_STEP_MATCH,         /* warp the right view by the heights, match every pixel */
-    SDM_STEP_RETRY,         /* match invalid pixels again about the same prior: sdm_retry_pass() */
-    SDM_STEP_REPEAT,        /* match again, about the current heights, pixels that score well */
-    SDM_STEP_REMATCH,       /* match invalid pixels again, about the current heights */
-    SDM_STEP_BORDER,        /* match pixels whose windows reach beyond the data, by those that contain them */
-    SDM_STEP_REJECT,        /* invalidate pixels whose change few neighbours share */
-    SDM_STEP_MEDIAN,        /* median of the valid heights */
-    SDM_STEP_FILL,          /* heights of invalid pixels from the changes of valid ones: far, then near */
-    SDM_STEP_SMOOTH,        /* (1 2 1) / 4 in both axes */
-    SDM_STEP_WIENER,        /* local Wiener filter of the heights by their predicted noise */
+    SDM_STEP_REFINE,  /* heights of the next finer level, bilinear; the left view of its window */
+    SDM_STEP_MATCH,   /* the heights become the prior, by which the right view is warped: match every pixel */
+    SDM_STEP_RETRY,   /* match invalid pixels again about the same prior */
+    SDM_STEP_REPEAT,  /* match again, about the current heights, pixels that score well */
+    SDM_STEP_REMATCH, /* match invalid pixels again, about the current heights */
+    SDM_STEP_BORDER,  /* match pixels whose windows reach beyond the data, by those that contain them */
+    SDM_STEP_REJECT,  /* invalidate pixels whose change few neighbours share */
+    SDM_STEP_MEDIAN,  /* median of the valid heights */
+    SDM_STEP_FILL,    /* heights of invalid pixels from the changes of valid ones: far, then near */
+    SDM_STEP_SMOOTH,  /* (1 2 1) / 4 in both axes */
+    SDM_STEP_WIENER,  /* local Wiener filter of the heights by their predicted noise */
     SDM_STEP_LEAST_SQUARES, /* heights for which the pixels of both views agree, by least squares */
     SDM_STEP_SEMI_GLOBAL,   /* heights of the window by semi-global matching, in one step */
     SDM_STEP_WARP,          /* warp the right view by the heights */
@@ -27,6 +27,7 @@ typedef enum SdmStepKind {
     SDM_STEP_DEFECTS,       /* give the reason of pixels that a view lacks */
     SDM_STEP_FILL_HIDDEN,   /* gaps beside steps become valid and filled */
     SDM_STEP_FILL_HOLES,    /* small holes over terrain, if gentle, become valid and filled */
+    SDM_STEP_COUNT
 } SdmStepKind;
 
 /* Where a step of a table does not run everywhere. */
@@ -108,13 +109,9 @@ typedef struct SdmPass {
 /* min_small_window_score in the units of SdmSurface.score. */
 uint8_t sdm_pass_min_quality(const SdmPass *pass);
 
-SdmPass sdm_search_pass(const SdmMatchSettings *set, int window, int range);
-/* The first pass of a level of a window. */
-SdmPass sdm_first_pass(const SdmMatchSettings *set);
-/* Pass for pixels that failed: a larger window, or, where discontinuities are to be expected, a wider
- * range. */
-SdmPass sdm_retry_pass(const SdmMatchSettings *set, int level);
-SdmPass sdm_repeat_pass(const SdmMatchSettings *set);
+/* The pass of a step that matches.  Pixels that failed get a larger window or, where discontinuities are
+ * to be expected, a wider range. */
+SdmPass sdm_step_pass(const SdmStep *step, const SdmMatchSettings *set, int level);
 /* A plane of the search at the coarsest level. */
 SdmPass sdm_plane_pass(const SdmMatchSettings *set, int range);
 enum { SDM_PLANE_RANGE = 10 }; /* at most, px */
@@ -122,6 +119,10 @@ enum { SDM_PLANE_RANGE = 10 }; /* at most, px */
 SdmPass sdm_sharpen_pass(const SdmMatchSettings *set);
 SdmPass sdm_ray_error_pass(const SdmMatchSettings *set);
 
+/* Metres of height for a pixel of residual at a level: of the scene, not of the tile's lattice; and
+ * residual for a metre of height at the scene's centre, with its sign. */
+float sdm_metres_per_pixel(const SdmMatchSettings *set, const SdmLattice *lattice, int level);
+float sdm_px_per_metre(const SdmMatchSettings *set, const SdmLattice *lattice, int level);
 /* A step of rejection; its tolerance is a pixel of residual. */
 SdmRejection sdm_rejection(const SdmStep *step, float metres_per_pixel);
 

@@ -1,7 +1,7 @@
 /* Areas without texture: their pixels and the ends of their rows, how well each place fits both, and the one
  * place that does, from the edges of both views. */
 // SPDX-License-Identifier: Apache-2.0
-#include "matching/plain_areas.h"
+#include "matching/edge_filters.h"
 
 #include "core/math.h"
 

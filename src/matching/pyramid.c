@@ -23,11 +23,6 @@ void sdm_pyramid_free(SdmPyramid *p)
     sdm_free(&p->defect);
 }
 
-static int64_t floor_shift(int64_t a, int n)
-{
-    return a >> n; /* arithmetic on every compiler we use */
-}
-
 /* Half `in` into rows [begin, end) of `out` (absolute rows of out's level); rows and columns outside `in` are
  * nodata. */
 static SdmStatus halve(SdmContext *ctx, const SdmKernels *k, const SdmLevelImage *in, SdmLevelImage *out,
@@ -65,10 +60,10 @@ static SdmStatus halve(SdmContext *ctx, const SdmKernels *k, const SdmLevelImage
 void sdm_level_place(const int64_t bounds[4], int level, SdmLevelImage *out)
 {
     const int64_t one = ((int64_t)1 << level) - 1;
-    out->x0 = floor_shift(bounds[0], level);
-    out->y0 = floor_shift(bounds[1], level);
-    out->w = floor_shift(bounds[2] + one, level) - out->x0;
-    out->h = floor_shift(bounds[3] + one, level) - out->y0;
+    out->x0 = bounds[0] >> level; /* arithmetic on every compiler we use */
+    out->y0 = bounds[1] >> level;
+    out->w = ((bounds[2] + one) >> level) - out->x0;
+    out->h = ((bounds[3] + one) >> level) - out->y0;
 }
 
 static SdmStatus alloc_level(SdmContext *ctx, SdmLevelImage *im, const int64_t bounds[4], int l)

@@ -61,3 +61,15 @@ void sdm_pyramid_free_pixels(SdmPyramid *p);
 /* Level 0 with 2047 where a pixel is filled, else -2047, so that a warp of it is positive where more than
  * half of a sample's weight is.  data: NULL where no pixel is; owned by the caller. */
 SdmStatus sdm_pyramid_filled(SdmContext *ctx, const SdmPyramid *p, SdmLevelImage *out);
+
+/* ---- bright areas of an image, clouds, or land beside water: bright_areas.c ---- */
+
+/* The grey value above which pixels are of the brighter of two classes of least variance (Otsu 1979).
+ * share: of the variance that lies between the classes; below 0 where all values are alike. */
+int sdm_split_grey(const SdmLevelImage *image, double *share);
+
+/* Subtract from each pixel the median of the medians of its rows within 9 x 9 pixels: rims of shadows, which
+ * move, vanish, and texture stays.  Pixels above a grey value, and those beside them, take no part in the
+ * medians and become noise that depends on the place and the view (side), so that windows correlate by their
+ * other pixels alone: a constant would agree with that of the other view at any height. */
+SdmStatus sdm_hide_bright(SdmContext *ctx, int above, int side, SdmLevelImage *image);

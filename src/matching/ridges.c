@@ -1,13 +1,11 @@
 /* Places of a block that windows and means rounded -> places whose ridges are sharper. */
 // SPDX-License-Identifier: Apache-2.0
 #include "core/vector_loops.h"
-#include "matching/ridges.h"
+#include "matching/edge_filters.h"
 
 #include <math.h>
 #include <string.h>
 
-#define STEP_PX 1.0f       /* places 6 px apart that differ by more belong to a wall */
-#define FAR_PX 1e6f        /* place of a pixel without a match: differs from all others */
 #define LEAST_BEND_PX 0.5f /* confidence 0 up to here */
 #define SURE_BEND_PX 0.7f  /* full confidence from here on; likewise below */
 #define LEAST_SHARP 3.0f   /* the bend over the standard deviation of the points' */

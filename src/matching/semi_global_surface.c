@@ -1,12 +1,11 @@
 /* Both views of a window and the coarse surface -> heights by semi-global matching, block by block. */
 // SPDX-License-Identifier: Apache-2.0
 #include "core/vector_loops.h"
-#include "matching/label_subpixel.h"
 #include "matching/semi_global_surface.h"
 
 #include "core/math.h"
 #include "instruction_set.h"
-#include "matching/plain_areas.h"
+#include "matching/edge_filters.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -469,7 +468,7 @@ static int64_t block_bytes(const SdmMatchSettings *set)
               h = BLOCK + 2 * OVERLAP;
     const int64_t pixels = (int64_t)w * h;
     return pixels * (sdm_volume_pitch(labels) + 4 + SDM_EDGE_BLOCK_BYTES) +
-           sdm_optimize_bytes(&set->sgm, w, SDM_SGM_BAND, labels); /* one band at a time */
+           sdm_sgm_band_bytes(w, labels); /* one at a time */
 }
 
 int64_t sdm_semi_global_bytes(const SdmMatchSettings *set)

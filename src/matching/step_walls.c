@@ -2,7 +2,7 @@
  * -> no match. */
 // SPDX-License-Identifier: Apache-2.0
 #include "core/math.h"
-#include "matching/step_sides.h"
+#include "matching/edge_filters.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ enum {
     CARRIED_LEVEL = 400, /* the same, of an edge that a roof is carried over */
     EDGE_REACH = 40,     /* px: edges further off do not count */
     PEAK = 8,            /* px: an edge's slope is no wider */
-    GAP_MOST = 64,       /* px between the surfaces of a step: as gaps that are filled (fill_hidden.h) */
+    GAP_MOST = 64,       /* px between the surfaces of a step: as gaps that are filled (fill_hidden.c) */
     PLAIN = 4,           /* px behind a surface's end that are looked at */
     CARRIED_PX = 16,     /* by which windows and paths carry a roof over its edge, at most */
     STEEPER = 2,         /* x the edges at a surface's end: the true end */
@@ -29,7 +29,7 @@ enum {
 /* A row or a column of the block: index of its first pixel, and from pixel to pixel, in the block's arrays
  * and in the left view; `across`: to the next line of the view. */
 typedef struct Line {
-    const SdmStepBlock *s;
+    const SdmEdgeBlock *b;
     size_t first, step;
     const int16_t *view;
     ptrdiff_t view_step, across;
@@ -44,12 +44,12 @@ static size_t index_of(const Line *l, int i)
 
 static bool is_valid(const Line *l, int i)
 {
-    return l->s->b->flags[index_of(l, i)] & SDM_QA_VALID;
+    return l->b->flags[index_of(l, i)] & SDM_QA_VALID;
 }
 
 static float place(const Line *l, int i)
 {
-    return l->s->b->place_px[index_of(l, i)];
+    return l->b->place_px[index_of(l, i)];
 }
 
 /* Twice the slope of the left view at pixel i, mean of three lines. */
@@ -160,9 +160,8 @@ static void mark_wall(const Line *l, int top, int by, int gap, float step_px, fl
         wall[index_of(l, i)] = 1;
 }
 
-static void mark_walls(const Line *l, uint8_t *wall)
+static void mark_walls(const Line *l, bool first_is_high, uint8_t *wall)
 {
-    const bool first_is_high = !(l->s->views->px_per_m < 0.0f);
     for (int i = 0, before = -1; i < l->count; i++) {
         if (!is_valid(l, i))
             continue;
@@ -178,19 +177,19 @@ static void mark_walls(const Line *l, uint8_t *wall)
 
 SdmStatus sdm_drop_walls(SdmContext *ctx, const SdmEdgeViews *views, SdmEdgeBlock *b)
 {
-    const SdmStepBlock s = {.views = views, .b = b};
+    const bool first_is_high = !(views->px_per_m < 0.0f);
     const size_t w = (size_t)b->width, h = (size_t)b->height;
     const float column[2] = {views->slant[1], views->slant[0]};
     SDM_OWNED uint8_t *wall = NULL;
     PASS(sdm_alloc(ctx, &wall, w * h, 1, "walls"));
     for (size_t y = 1; y + 1 < h; y++) {
-        const Line l = {&s, y * w,         1,        views->left + (ptrdiff_t)y * views->stride,
-                        1,  views->stride, b->width, views->slant};
-        mark_walls(&l, wall);
+        const Line l = {b, y * w,         1,        views->left + (ptrdiff_t)y * views->stride,
+                        1, views->stride, b->width, views->slant};
+        mark_walls(&l, first_is_high, wall);
     }
     for (size_t x = 1; x + 1 < w; x++) {
-        const Line l = {&s, x, w, views->left + x, views->stride, 1, b->height, column};
-        mark_walls(&l, wall);
+        const Line l = {b, x, w, views->left + x, views->stride, 1, b->height, column};
+        mark_walls(&l, first_is_high, wall);
     }
     for (size_t i = 0; i < w * h; i++)
         b->flags[i] = wall[i] ? SDM_QA_FOLD : b->flags[i];

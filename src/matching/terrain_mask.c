@@ -9,7 +9,6 @@
 
 enum {
     FAR = 65535,
-    BAND = 64,             /* rows */
     LEAST_PIECE = 12,      /* pixels */
     LEAST_IN_GAPS = 24,    /* the same between clouds, where chance makes pieces, too */
     LEAST_WALLED = 64,     /* of a piece beyond a wall that is believed */
@@ -30,42 +29,19 @@ void sdm_terrain_mask_free(SdmTerrainMask *g)
     SDM_FREE(&g->h_m, &g->distance_px);
 }
 
-/* Joins the piece of pixel i to that of the pixel above it, which is most often the same. */
-static void join_above(const SdmSurface *s, float limit, int32_t *parent, int32_t i)
+/* Each pixel joins the pieces of its left neighbour and of the one above. */
+static void connect_pieces(const SdmSurface *s, float limit, int32_t *parent)
 {
     const int32_t w = s->win.w;
-    if ((s->flags[i] & s->flags[i - w] & SDM_QA_VALID) && parent[i] != parent[i - w] &&
-        fabsf(s->h_m[i] - s->h_m[i - w]) < limit)
-        sdm_sets_join(parent, i, i - w);
-}
-
-/* In raster order each pixel of the rows takes the piece of its left neighbour, or begins one. */
-static void connect_rows(const SdmSurface *s, float limit, int first, int end, int32_t *parent)
-{
-    const int w = s->win.w;
-    for (int y = first; y < end; y++)
-        for (int x = 0; x < w; x++) {
-            const int32_t i = y * w + x;
-            parent[i] = i;
-            if (!(s->flags[i] & SDM_QA_VALID))
-                continue;
-            if (x > 0 && (s->flags[i - 1] & SDM_QA_VALID) && fabsf(s->h_m[i] - s->h_m[i - 1]) < limit)
-                parent[i] = parent[i - 1];
-            if (y > first)
-                join_above(s, limit, parent, i);
+    for (int32_t i = 0; i < w * s->win.h; i++) {
+        parent[i] = i;
+        for (int above = 0; above < 2; above++) {
+            const int32_t to = i - (above ? w : 1);
+            if ((above ? to >= 0 : i % w > 0) && (s->flags[i] & s->flags[to] & SDM_QA_VALID) &&
+                fabsf(s->h_m[i] - s->h_m[to]) < limit)
+                sdm_sets_join(parent, i, to);
         }
-}
-
-/* Bands of rows side by side, then what meets at their borders. */
-static void connect_pieces(const SdmSurface *s, float limit, int threads, int32_t *parent)
-{
-    const int w = s->win.w, h = s->win.h, bands = (h + BAND - 1) / BAND;
-#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
-    for (int b = 0; b < bands; b++)
-        connect_rows(s, limit, b * BAND, b + 1 < bands ? (b + 1) * BAND : h, parent);
-    for (int b = 1; b < bands; b++)
-        for (int x = 0; x < w; x++)
-            join_above(s, limit, parent, b * BAND * w + x);
+    }
 }
 
 /* Parents -> numbers 0.. of the pieces, in the order of their first pixels, which are their roots; -1 for
@@ -332,7 +308,7 @@ SdmStatus sdm_terrain_mask_find(SdmContext *ctx, SdmSurface *s, float pixel_m, c
     *out = (SdmTerrainMask){.win = s->win};
     TRY(sdm_alloc(ctx, &p.of, (size_t)n, sizeof *p.of, "pieces of the surface"));
     TRY(sdm_alloc_raw(ctx, &p.other, (size_t)n, sizeof *p.other, "pieces of the surface"));
-    connect_pieces(s, SDM_TERRAIN_NOISE_M + SDM_TERRAIN_SLOPE * pixel_m, threads, p.of);
+    connect_pieces(s, SDM_TERRAIN_NOISE_M + SDM_TERRAIN_SLOPE * pixel_m, p.of);
     p.count = number_pieces(s, p.of);
     TRY(sdm_alloc(ctx, &out->h_m, (size_t)n, sizeof(float), "the terrain"));
     TRY(sdm_alloc(ctx, &out->distance_px, (size_t)n, sizeof(uint16_t), "the terrain"));

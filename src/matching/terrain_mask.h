@@ -1,8 +1,7 @@
 /* Stage 6 on the coarse surface of the scene: heights -> which pixels are terrain, not clouds or false
  * matches, and the nearest terrain of every pixel. */
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SDM_TERRAIN_MASK_H
-#define SDM_TERRAIN_MASK_H
+#pragma once
 
 #include "geometry/surface.h"
 #include "matching/point_formulas.h"
@@ -32,5 +31,3 @@ typedef struct SdmTerrainEvidence {
 SdmStatus sdm_terrain_mask_find(SdmContext *ctx, SdmSurface *s, float pixel_m, const SdmTerrainEvidence *e,
                                 SdmTerrainMask *out);
 void sdm_terrain_mask_free(SdmTerrainMask *g);
-
-#endif

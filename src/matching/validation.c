@@ -4,8 +4,6 @@
 #include "core/vector_loops.h"
 #include "matching/validation.h"
 
-#include "matching/match_steps.h"
-
 #include <math.h>
 #include <string.h>
 
@@ -246,14 +244,8 @@ static bool can_fill(const Filling *f, size_t i)
 /* The first pixel from i on, before end, that is filled; end: none is.  Few are. */
 static size_t next_filled(const uint8_t *filled, size_t i, size_t end)
 {
-    for (uint64_t eight = 0; i + sizeof eight <= end; i += sizeof eight) {
-        memcpy(&eight, filled + i, sizeof eight);
-        if (eight)
-            break;
-    }
-    while (i < end && !filled[i])
-        i++;
-    return i;
+    const uint8_t *const found = memchr(filled + i, 1, end - i);
+    return found ? (size_t)(found - filled) : end;
 }
 
 /* Is the ground at (x, y) within the limit? */

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "matching/backend.h"
+#include "matching/pieces.h"
 
 /* Set flags and scores of the surface.  A height that the terrain around cannot have: SDM_QA_ISOLATED; a
  * score over the larger window below the settings' final score: SDM_QA_LOW_SCORE; a mean ray intersection
@@ -27,3 +28,39 @@ void sdm_mark_defects(SdmContext *ctx, const SdmMatchInput *in, SdmSurface *s);
  * limit; between hidden clouds all that have texture.  The others keep their reason, and FILLED without VALID
  * says that they were refused.  Reach SDM_SLOPE_HALF + SDM_STEEP_HALF. */
 SdmStatus sdm_accept_filled(SdmContext *ctx, const SdmMatchInput *in, uint8_t *filled, SdmSurface *s);
+
+/* ---- gaps between clouds: fill_gaps.c ---- */
+
+enum {
+    SDM_GAP_HALF = 32,  /* px, of the window that a plane goes through */
+    SDM_GAP_PIECE = 128 /* px: smaller pieces of labels are chance */
+};
+
+/* Keep the VALID heights of the labels that both views show darker than clouds, of pieces of SDM_GAP_PIECE
+ * pixels or more.  out: h x w, allocated; NaN elsewhere. */
+SdmStatus sdm_find_agreed(SdmContext *ctx, const SdmMatchInput *in, SdmSurface *s, float **out);
+
+/* Heights of pixels without a match: of the labels (agreed_m), else of a plane, where both views show it
+ * darker than clouds; filled (h x w): 1 there, else 0.  Reach SDM_GAP_HALF. */
+void sdm_fill_gaps(SdmContext *ctx, const SdmMatchInput *in, const float *agreed_m, SdmSurface *s,
+                   uint8_t *filled);
+
+/* ---- ground that a step hides from one view: fill_hidden.c ---- */
+
+enum {
+    SDM_FILL_RUN = 64, /* px: wider gaps of a row are not filled */
+    SDM_WEAK_PX = 96,  /* px: larger pieces of surface are not weak */
+    SDM_WALL_PX = 32,  /* px: what lies further off is not asked whether it covers a pixel */
+    SDM_FILL_HIDDEN_REACH = SDM_FILL_RUN + SDM_WEAK_PX + SDM_PIECE_AROUND + SDM_WALL_PX
+};
+
+/* Small pieces of surface that the validation has left, with scores that hardly pass, become
+ * SDM_QA_ISOLATED: in shadows they are chance, and gaps would be filled from them.  Then gaps along the rows,
+ * between two valid pixels.  A gap that is no wider than what the step between its sides hides from the right
+ * view is SDM_QA_FOLD and gets the lower side's height; pixels that show the wall rise from it to the higher
+ * side.  Where the edge of the higher side was placed (SDM_QA_FOLD before), all of the gap gets it, which may
+ * be wider then.  A pixel that has a match of its own, between the heights of the sides, keeps it.  Narrow
+ * gaps without a step are interpolated.  Such pixels become VALID and FILLED, unless --fill none; --fill all
+ * fills what is left, too.  Last, pixels whose ground would lie under a roof beside them become SDM_QA_FOLD:
+ * the left view shows the roof's wall there.  Reach SDM_FILL_HIDDEN_REACH. */
+SdmStatus sdm_fill_hidden(SdmContext *ctx, const SdmMatchInput *in, SdmSurface *s);

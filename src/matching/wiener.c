@@ -1,7 +1,8 @@
 /* The local Wiener filter of the surface on the processor, tile by tile of its window. */
 // SPDX-License-Identifier: Apache-2.0
-#include "matching/wiener.h"
+#include "matching/filters.h"
 
+#include "core/math.h"
 #include "core/vector_loops.h"
 
 #include <math.h>
@@ -43,18 +44,13 @@ typedef struct Work {
     float *out;
 } Work;
 
-static int inside(int y, int count)
-{
-    return y < 0 ? 0 : y >= count ? count - 1 : y;
-}
-
 /* in: rows of `pitch`. */
 static void blur(const Work *w, const Tile *t, const float *in, size_t pitch, int step, float *out)
 {
     for (int y = 0; y < t->h; y++) {
         const float *row[5];
         for (int j = 0; j < 5; j++)
-            row[j] = in + (size_t)inside(y + (j - 2) * step, t->h) * pitch;
+            row[j] = in + (size_t)sdm_clamp(y + (j - 2) * step, 0, t->h - 1) * pitch;
         w->k->blur_row(row, t->w, step, out + (size_t)y * MOST_W);
     }
 }
@@ -69,7 +65,8 @@ static void measure(const Work *w, Tile *t)
             .valid = w->s->flags + at, .score = w->s->score + at, .ratio = w->ratio, .width = t->w};
         const int first = t->y0 + y - 2;
         for (int j = 0; j < 5; j++)
-            row.left[j] = w->left + (size_t)inside(first + j, win->h) * (size_t)win->w + (size_t)t->x0;
+            row.left[j] =
+                w->left + (size_t)sdm_clamp(first + j, 0, win->h - 1) * (size_t)win->w + (size_t)t->x0;
         if (first >= 0 && first + 4 < win->h)
             w->k->noise_row(&row, t->noise + i);
         else
@@ -112,8 +109,9 @@ static void sum_windows(Tile *t, int32_t *v)
         sum_across(row, t->w, t->row + (size_t)y * MOST_W);
     }
     for (int y = 0; y < t->h + HALF; y++) {
-        const int32_t *const enters = t->row + (size_t)inside(y, t->h) * MOST_W,
-                             *const leaves = t->row + (size_t)inside(y - 2 * HALF - 1, t->h) * MOST_W;
+        const int32_t *const enters = t->row + (size_t)sdm_clamp(y, 0, t->h - 1) * MOST_W,
+                             *const leaves =
+                                 t->row + (size_t)sdm_clamp(y - 2 * HALF - 1, 0, t->h - 1) * MOST_W;
         sum_down(enters, y < t->h ? -1 : 0, leaves, y > 2 * HALF ? -1 : 0, t->w, column);
         if (y >= HALF)
             memcpy(v + (size_t)(y - HALF) * MOST_W, column, (size_t)t->w * sizeof *v);

@@ -47,6 +47,12 @@ static SdmStatus parse_patterns(SdmContext *ctx, Run *run, const char *left, con
     static const char *const option[PATTERNS] = {"LEFT", "RIGHT", "-o", "--preview"};
     const char *const text[PATTERNS] = {left, right, run->opt->output,
                                         run->opt->preview ? run->opt->preview : ""};
+    if (!run->opt->output)
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "-o is missing: give the disparities to write, such as -o disparity.tif");
+    if (run->opt->first >= 0 && run->opt->last >= 0 && run->opt->first > run->opt->last)
+        return sdm_fail(ctx, SDM_ERR_USAGE, "--first: found %d, expected at most --last, which is %d",
+                        run->opt->first, run->opt->last);
     PASS(sdm_alloc(ctx, &run->pattern, PATTERNS, sizeof *run->pattern, "names"));
     for (int i = 0; i < PATTERNS; i++) {
         PASS(sdm_pattern_parse(ctx, option[i], text[i], &run->pattern[i]));
@@ -437,7 +443,6 @@ SdmStatus sdm_disparity_run(SdmContext *ctx, const char *left, const char *right
     SdmStatus st = SDM_OK;
     SDM_CLOSED_BY(close_run) Run *run = NULL;
     *result = (SdmDisparityResult){.frames = 0};
-    TRY(sdm_disparity_check(ctx, opt));
     TRY(open_run(ctx, options, opt, result, &run));
     TRY(parse_patterns(ctx, run, left, right));
     TRY(list_pairs(ctx, run));

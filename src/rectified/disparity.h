@@ -5,7 +5,6 @@
 #include "core/options.h"
 #include "input/scene_open.h"
 #include "rectified/pair.h"
-#include "rectified/pair_filters.h"
 
 /* Options of the command beside the common ones.  Enumerations are indices into the choices of the table. */
 typedef struct SdmDisparityOptions {
@@ -31,8 +30,6 @@ enum { SDM_FORMAT_AUTO, SDM_FORMAT_TIF, SDM_FORMAT_PFM };
 
 extern const SdmOptionSpec sdm_disparity_options[]; /* offsets into SdmDisparityOptions */
 void sdm_disparity_default(SdmDisparityOptions *opt);
-/* Check what settings of matching do not hold, without the images; SDM_ERR_USAGE names the option. */
-SdmStatus sdm_disparity_check(SdmContext *ctx, const SdmDisparityOptions *opt);
 /* The settings that both sets of options ask for, checked; *out refers to *optimizer.  Errors:
  * SDM_ERR_USAGE. */
 SdmStatus sdm_disparity_settings(SdmContext *ctx, const SdmOptions *options, const SdmDisparityOptions *opt,

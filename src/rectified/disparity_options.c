@@ -6,7 +6,6 @@
 
 #include <math.h>
 #include <string.h>
-#include <strings.h>
 
 #define FIELD(name) offsetof(SdmDisparityOptions, name)
 #define MATCH SDM_CMD_MATCH
@@ -96,30 +95,6 @@ static SdmStatus check_census_option(SdmContext *ctx, const SdmDisparityOptions 
         return SDM_OK;
     return sdm_fail(ctx, SDM_ERR_USAGE, "--census: needs --cost census or ad-census, found %s",
                     cost == SDM_PAIR_SAD ? "sad" : "zncc");
-}
-
-/* A name that ends as files of one format do, with --format for the other, would mislead its readers. */
-static SdmStatus check_format(SdmContext *ctx, const SdmDisparityOptions *opt)
-{
-    const char *const dot = strrchr(opt->output, '.');
-    const bool tif = dot && (strcasecmp(dot, ".tif") == 0 || strcasecmp(dot, ".tiff") == 0),
-               pfm = dot && strcasecmp(dot, ".pfm") == 0;
-    if ((opt->format == SDM_FORMAT_PFM && tif) || (opt->format == SDM_FORMAT_TIF && pfm))
-        return sdm_fail(ctx, SDM_ERR_USAGE,
-                        "--format %s: -o %s ends in %s; leave --format out or change the name",
-                        opt->format == SDM_FORMAT_PFM ? "pfm" : "tif", opt->output, dot);
-    return SDM_OK;
-}
-
-SdmStatus sdm_disparity_check(SdmContext *ctx, const SdmDisparityOptions *opt)
-{
-    if (!opt->output)
-        return sdm_fail(ctx, SDM_ERR_USAGE,
-                        "-o is missing: give the disparities to write, such as -o disparity.tif");
-    if (opt->first >= 0 && opt->last >= 0 && opt->first > opt->last)
-        return sdm_fail(ctx, SDM_ERR_USAGE, "--first: found %d, expected at most --last, which is %d",
-                        opt->first, opt->last);
-    return check_format(ctx, opt);
 }
 
 /* Windows of one value have no match, by any cost and optimizer; any other deviates by more. */

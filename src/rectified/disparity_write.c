@@ -18,15 +18,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* SDM_FORMAT_TIF or _PFM; _AUTO where the name has no ending of either. */
-static int format_of(const char *path, const SdmDisparityOptions *opt)
+/* By the name's ending: SDM_FORMAT_TIF or _PFM; _AUTO where it is of neither. */
+static int ending_of(const char *path)
 {
-    if (opt->format != SDM_FORMAT_AUTO)
-        return opt->format;
-    if (sdm_path_ends_in(path, ".pfm"))
-        return SDM_FORMAT_PFM;
-    return sdm_path_ends_in(path, ".tif") || sdm_path_ends_in(path, ".tiff") ? SDM_FORMAT_TIF
-                                                                             : SDM_FORMAT_AUTO;
+    return sdm_path_ends_in(path, ".pfm")                                      ? SDM_FORMAT_PFM
+           : sdm_path_ends_in(path, ".tif") || sdm_path_ends_in(path, ".tiff") ? SDM_FORMAT_TIF
+                                                                               : SDM_FORMAT_AUTO;
 }
 
 /* ---- checks before any work ---- */
@@ -70,7 +67,13 @@ static SdmStatus check_output(SdmContext *ctx, const char *option, const char *p
 SdmStatus sdm_outputs_check(SdmContext *ctx, const SdmPairFiles *files, const SdmDisparityOptions *opt)
 {
     PASS(check_output(ctx, "-o", files->output, files, opt->overwrite));
-    if (format_of(files->output, opt) == SDM_FORMAT_AUTO)
+    const int ending = ending_of(files->output);
+    if (opt->format && ending && ending != opt->format) /* it would mislead its readers */
+        return sdm_fail(
+            ctx, SDM_ERR_USAGE,
+            "--format %s: -o %s has the ending of the other format; leave --format out or change the name",
+            opt->format == SDM_FORMAT_PFM ? "pfm" : "tif", files->output);
+    if (!opt->format && !ending)
         return sdm_fail(ctx, SDM_ERR_USAGE,
                         "-o %s: expected a name that ends in .tif, .tiff or .pfm; or give --format",
                         files->output);
@@ -167,7 +170,7 @@ static SdmStatus write_preview(SdmContext *ctx, const SdmOutput *o)
 
 SdmStatus sdm_output_open(SdmContext *ctx, SdmOutput *o)
 {
-    const bool pfm = format_of(o->files->output, o->opt) == SDM_FORMAT_PFM;
+    const int format = o->opt->format ? o->opt->format : ending_of(o->files->output);
     PASS(sdm_lease_take_output(ctx, o->files->output, &o->owner));
     sdm_file_sweep(o->files->output);
     sdm_file_sweep(sdm_lease_path(o->owner));
@@ -176,7 +179,7 @@ SdmStatus sdm_output_open(SdmContext *ctx, SdmOutput *o)
     PASS(sdm_file_temporary_name(ctx, o->files->output, o->temporary, sizeof o->temporary));
     if (*o->files->preview)
         PASS(sdm_alloc(ctx, &o->grey, (size_t)o->width * (size_t)o->height, 1, "preview"));
-    return pfm ? open_pfm(ctx, o) : open_tif(ctx, o);
+    return format == SDM_FORMAT_PFM ? open_pfm(ctx, o) : open_tif(ctx, o);
 }
 
 SdmStatus sdm_output_rows(SdmContext *ctx, SdmOutput *o, int y0, int y1, const float *rows)

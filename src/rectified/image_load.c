@@ -140,56 +140,38 @@ static SdmStatus read_failed(SdmContext *ctx, const Raster *im, int y0, int rows
                     im->role, im->path, y0, y0 + rows - 1, sdm_gdal_reason());
 }
 
-/* Scratch for one strip of rows. */
-typedef struct Strip {
-    float *band[3]; /* rows x width */
-    uint8_t *mask, *valid;
-} Strip;
-
-static SdmStatus open_strip(SdmContext *ctx, const Raster *im, int rows, Strip *s)
+/* valid: 1 where any of the bands is; of red, green and blue one may well be the nodata value by chance.
+ * mask: room for as many. */
+static SdmStatus read_masks(SdmContext *ctx, const Raster *im, int y0, int rows, uint8_t *valid,
+                            uint8_t *mask)
 {
     const size_t n = (size_t)rows * (size_t)im->width;
-    for (int b = 0; b < im->bands; b++)
-        PASS(sdm_alloc(ctx, &s->band[b], n, sizeof(float), "strip of an image"));
-    return SDM_ALLOC(ctx, "strip of a mask", SDM_ARRAY(s->mask, n), SDM_ARRAY(s->valid, n));
-}
-
-static void close_strip(Strip *s)
-{
-    for (int b = 0; b < 3; b++)
-        sdm_free(&s->band[b]);
-    SDM_FREE(&s->mask, &s->valid);
-}
-
-/* valid: 1 where any of the bands is; of red, green and blue one may well be the nodata value by chance. */
-static SdmStatus read_masks(SdmContext *ctx, const Raster *im, int y0, int rows, const Strip *s)
-{
-    const size_t n = (size_t)rows * (size_t)im->width;
-    memset(s->valid, im->mask[0] == NULL, n);
+    memset(valid, im->mask[0] == NULL, n);
     for (int b = 0; b < im->bands && im->mask[b]; b++) {
-        if (GDALRasterIO(im->mask[b], GF_Read, 0, y0, im->width, rows, s->mask, im->width, rows, GDT_Byte, 0,
+        if (GDALRasterIO(im->mask[b], GF_Read, 0, y0, im->width, rows, mask, im->width, rows, GDT_Byte, 0,
                          0) != CE_None)
             return read_failed(ctx, im, y0, rows);
         for (size_t i = 0; i < n; i++)
-            s->valid[i] |= s->mask[i] != 0;
+            valid[i] |= mask[i] != 0;
     }
     return SDM_OK;
 }
 
-/* Rows y0.. -> out: grey values, NaN where there is none. */
-static SdmStatus read_strip(SdmContext *ctx, const Raster *im, int y0, int rows, const Strip *s, float *out)
+/* Rows y0.. -> out: grey values, NaN where there is none.  band: room for the bands, valid: twice. */
+static SdmStatus read_strip(SdmContext *ctx, const Raster *im, int y0, int rows, float *band, uint8_t *valid,
+                            float *out)
 {
     const size_t n = (size_t)rows * (size_t)im->width;
     for (int b = 0; b < im->bands; b++)
-        if (GDALRasterIO(im->band[b], GF_Read, 0, y0, im->width, rows, s->band[b], im->width, rows,
+        if (GDALRasterIO(im->band[b], GF_Read, 0, y0, im->width, rows, band + (size_t)b * n, im->width, rows,
                          GDT_Float32, 0, 0) != CE_None)
             return read_failed(ctx, im, y0, rows);
-    PASS(read_masks(ctx, im, y0, rows, s));
+    PASS(read_masks(ctx, im, y0, rows, valid, valid + n));
     for (size_t i = 0; i < n; i++) {
-        const float v = im->palette     ? im->palette[(int)s->band[0][i]]
-                        : im->bands > 1 ? luma(s->band[0][i], s->band[1][i], s->band[2][i])
-                                        : s->band[0][i];
-        out[i] = s->valid[i] && fabsf(v) < FILL_MIN ? v : NAN; /* not NaN, either */
+        const float v = im->palette     ? im->palette[(int)band[i]]
+                        : im->bands > 1 ? luma(band[i], band[n + i], band[2 * n + i])
+                                        : band[i];
+        out[i] = valid[i] && fabsf(v) < FILL_MIN ? v : NAN; /* not NaN, either */
     }
     return SDM_OK;
 }
@@ -217,19 +199,19 @@ static SdmStatus read_plain(SdmContext *ctx, const Raster *im, uint8_t *out)
 /* Grey values of the whole image to `grey`, or as 8-bit samples to `samples`; the other is NULL. */
 static SdmStatus read_raster(SdmContext *ctx, const Raster *im, float *grey, int16_t *samples)
 {
-    SDM_CLOSED_BY(close_strip) Strip s = {.mask = NULL};
-    SDM_OWNED float *spare = NULL;
+    SDM_OWNED float *band = NULL, *spare = NULL;
+    SDM_OWNED uint8_t *valid = NULL;
     const int fit = STRIP_PX / im->width > 1 ? STRIP_PX / im->width : 1,
               rows = fit < im->height ? fit : im->height;
-    PASS(open_strip(ctx, im, rows, &s));
-    if (samples)
-        PASS(sdm_alloc(ctx, &spare, (size_t)rows * (size_t)im->width, sizeof *spare, "strip of an image"));
+    const size_t most = (size_t)rows * (size_t)im->width;
+    PASS(SDM_ALLOC(ctx, "strip of an image", SDM_ARRAY(band, most * (size_t)im->bands),
+                   SDM_ARRAY(valid, 2 * most), SDM_ARRAY(spare, samples ? most : 0)));
     for (int y = 0; y < im->height; y += rows) {
         const int h = rows < im->height - y ? rows : im->height - y;
         const ptrdiff_t first = (ptrdiff_t)y * im->width, n = (ptrdiff_t)h * im->width;
         float *const out = samples ? spare : grey + first;
         PASS(sdm_check_stop(ctx));
-        PASS(read_strip(ctx, im, y, h, &s, out));
+        PASS(read_strip(ctx, im, y, h, band, valid, out));
         for (ptrdiff_t i = 0; samples && i < n; i++)
             samples[first + i] = isnan(out[i]) ? SDM_PIXEL_NODATA : (int16_t)floorf(out[i] + 0.5f);
     }

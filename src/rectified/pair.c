@@ -73,6 +73,10 @@ static SdmStatus check_optimizer(SdmContext *ctx, const SdmPairSettings *set)
 
 SdmStatus sdm_pair_check_settings(SdmContext *ctx, const SdmPairSettings *set)
 {
+    if (!sdm_cpu_level(set->cpu_level))
+        return sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
+                        "--cpu-level %s: this processor does not have it; it has %s", set->cpu_level,
+                        sdm_kernels_name("auto"));
     PASS(check_optimizer(ctx, set));
     PASS(check_range(ctx, set));
     return check_window(ctx, set);
@@ -81,11 +85,13 @@ SdmStatus sdm_pair_check_settings(SdmContext *ctx, const SdmPairSettings *set)
 /* Penalties in steps of the volume's costs: census in bits that differ. */
 SdmStatus sdm_pair_optimizer(SdmContext *ctx, const SdmOptions *options, SdmPairCost cost, SdmOptimizer *out)
 {
-    static const SdmPenalties penalties[] = {[SDM_PAIR_SAD] = {8, 40, 12, 4},
-                                             [SDM_PAIR_ZNCC] = {8, 40, 12, 4},
-                                             [SDM_PAIR_CENSUS] = {40, 250, 12, 4},
-                                             [SDM_PAIR_AD_CENSUS] = {60, 400, 15, 4}};
-    return sdm_optimizer_settings(ctx, options, &penalties[cost], out);
+    static const int penalties[][4] = {[SDM_PAIR_SAD] = {8, 40, 12, 4},
+                                       [SDM_PAIR_ZNCC] = {8, 40, 12, 4},
+                                       [SDM_PAIR_CENSUS] = {40, 250, 12, 4},
+                                       [SDM_PAIR_AD_CENSUS] = {60, 400, 15, 4}};
+    const int *const p = penalties[cost];
+    *out = (SdmOptimizer){.p1 = p[0], .p2 = p[1], .weight = p[2], .truncation = p[3]};
+    return sdm_optimizer_settings(ctx, options, out);
 }
 
 /* ---- matching ---- */
@@ -131,10 +137,6 @@ SdmStatus sdm_pair_match_rows(SdmContext *ctx, const SdmPairImage *left, const S
 {
     SdmStatus st = SDM_OK;
     const SdmCpuLevel *const level = sdm_cpu_level(set->cpu_level);
-    if (!level)
-        return sdm_fail(ctx, SDM_ERR_UNSUPPORTED,
-                        "--cpu-level %s: this processor does not have it; it has %s", set->cpu_level,
-                        sdm_kernels_name("auto"));
     const int64_t pixels = (int64_t)left->width * left->height;
     const int team = sdm_thread_limit_begin(ctx, pixels * (set->dmax - set->dmin + 1));
     if (!sdm_pair_is_local(set))

@@ -29,7 +29,7 @@ SdmStatus sdm_pair_check_settings(SdmContext *ctx, const SdmPairSettings *set);
 SdmStatus sdm_pair_optimizer(SdmContext *ctx, const SdmOptions *options, SdmPairCost cost, SdmOptimizer *out);
 static inline bool sdm_pair_is_local(const SdmPairSettings *set)
 {
-    return sdm_optimizer_is_local(set->optimizer);
+    return !set->optimizer || set->optimizer->kind == SDM_OPTIMIZER_LOCAL;
 }
 
 /* Receives the rows of a match, px, NaN where there is no match: in an array, or in bands from the top.  All
@@ -80,3 +80,80 @@ const int16_t *sdm_pair_samples(const SdmPairImage *im, int y, int x, int count,
 /* Is there a pixel without data in rows y0..y1, as far as they lie on the image, or in the row next to
  * them? */
 bool sdm_pair_has_holes(const SdmPairImage *im, int y0, int y1);
+
+/* ---- matching by an optimizer, on the processor and on devices: costs of both images -> volume -> labels ->
+ * disparities ---- */
+
+enum {
+    SDM_PAIR_BAND = 256,  /* rows whose labels are found together, with SDM_OVERLAP more on each side */
+    SDM_PAIR_EDGE_8 = 10, /* steps between neighbours of the left image, of 8 bits and of 12, that halve the
+                           * way from penalty P2 to P1 */
+    SDM_PAIR_EDGE_12 = 160
+};
+
+/* Cost of a pixel: bits of the census words that differ, and the absolute difference of the values, up to
+ * difference_max.  Sums over a window are halved `shift` times and are then at most cost_max. */
+typedef struct SdmPairTerms {
+    int bits;           /* of a census word; 0: no words */
+    int difference_max; /* 0: no differences */
+    int shift, cost_max;
+} SdmPairTerms;
+SdmPairTerms sdm_pair_terms(const SdmPairSettings *set);
+
+/* Cost of a label that cannot be looked at: half of the largest, since half of the bits of two unrelated
+ * words differ.  The largest cost would count against true matches beside the place; 0 would beat them
+ * where the best left pixel of a right pixel is looked for. */
+static inline int sdm_pair_chance(int most)
+{
+    return (most + 1) / 2;
+}
+
+/* Set first, labels and most of the volume, nothing else.  Label l is disparity dmax - l: right pixels
+ * ascend. */
+void sdm_pair_volume_shape(const SdmPairSettings *set, SdmVolume *v);
+/* Costs of rows y0 .. y0 + v->height - 1.  Windows take the nearest pixel off the image; labels whose
+ * pixel lies off the image or has no data get the cost of chance.  Errors: SDM_ERR_MEMORY. */
+SdmStatus sdm_pair_volume(SdmContext *ctx, const SdmPairImage *left, const SdmPairImage *right,
+                          const SdmPairSettings *set, int y0, const SdmVolume *v);
+static inline bool sdm_pair_wants_energy(const SdmPairSettings *set)
+{
+    return set->energy && set->optimizer->kind == SDM_OPTIMIZER_BP;
+}
+
+/* Remove (NaN) disparities of rows y0..y1 - 1, (y1 - y0) x width, where the window around the left pixel, or
+ * around the nearest right pixel of the match, has a standard deviation of at most set->min_sigma: an
+ * optimizer gives a label to every pixel.  Windows are set->window wide, at least 9; nodata does not count.
+ * min_sigma 0 removes nothing. */
+SdmStatus sdm_pair_reject_flat(SdmContext *ctx, const SdmPairImage *left, const SdmPairImage *right,
+                               const SdmPairSettings *set, int y0, int y1, float *disparity);
+
+/* ---- before matching: images -> smaller ones; after it: disparities -> without speckles, their median,
+ * or filled ---- */
+
+typedef enum SdmPairFill { SDM_FILL_NONE, SDM_FILL_NEAREST, SDM_FILL_INTERPOLATE } SdmPairFill;
+
+/* 1/factor of the size: out(i, j) = mean of the valid samples among factor x factor, rounded half up;
+ * SDM_PIXEL_NODATA where fewer than half of them are valid.  Rows and columns beyond the last whole square
+ * are left out. in: height x width, rows `stride` apart; out: (height / factor) x (width / factor), dense.
+ * factor >= 1. */
+void sdm_pair_shrink(SdmContext *ctx, const int16_t *in, ptrdiff_t stride, int width, int height, int factor,
+                     int16_t *out);
+
+/* Median of the valid disparities (not NaN) of side x side (3 or 5) around each valid pixel, cut at the
+ * edges; of an even number the mean of the middle two; pixels with fewer than half of side x side valid ones
+ * keep their value, NaN stays NaN.  in, out: height x width, px; not the same array. */
+void sdm_pair_median(SdmContext *ctx, const float *in, int width, int height, int side, float *out);
+
+/* Remove (NaN) speckles, in place: groups of fewer than `least` matched pixels whose neighbours, of a common
+ * side, differ by at most 2 px.  disparity: height x width, px; least: at most SDM_PIECE_MOST, 0 removes
+ * nothing.  Errors: SDM_ERR_MEMORY (3 bytes a pixel). */
+SdmStatus sdm_pair_despeckle(SdmContext *ctx, int least, int width, int height, float *disparity);
+
+/* Give NaN pixels a value, in place; disparity: height x width, px.  All NaN stays so.
+ * nearest: the valid pixel at the smallest Euclidean distance; of several the leftmost, then the uppermost
+ *   (the exact transform of Meijster, Roerdink & Hesselink 2000, in integers).
+ * interpolate: along the row between the valid pixels on both sides; linearly where the step between them is
+ * at most 1 px or 1 in 4, else the smaller of the two, which is the surface behind: a step is an occlusion.
+ * Off the ends of a row its outermost value; a row without any copies the nearest row that has one (the upper
+ * of two). Errors: SDM_ERR_MEMORY (nearest: 4 bytes a pixel). */
+SdmStatus sdm_pair_fill(SdmContext *ctx, SdmPairFill how, int width, int height, float *disparity);

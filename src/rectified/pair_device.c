@@ -1,12 +1,11 @@
 /* Two rectified images -> disparities by kernels of a device, the bytes of the processor.  See
  * pair_device.h. */
 // SPDX-License-Identifier: Apache-2.0
-#include "matching/label_subpixel.h"
 #include "rectified/pair_device.h"
 
 #include "gpu/optimize_device.h"
 #include "gpu/launch.h"
-#include "rectified/pair_labels.h"
+#include "rectified/pair.h"
 
 enum {
     COLUMNS = 4, /* of an item, as COLUMNS of gpu/pair_windows.cl */

@@ -1,10 +1,11 @@
 /* Before rectified matching: images -> smaller ones.  After it: disparities -> without speckles,
  * their median, or without holes. */
 // SPDX-License-Identifier: Apache-2.0
-#include "rectified/pair_filters.h"
+#include "rectified/pair.h"
 
 #include "core/math.h"
 #include "core/qa_reasons.h"
+#include "core/stats.h"
 #include "kernels.h"
 #include "matching/pieces.h"
 
@@ -42,19 +43,6 @@ void sdm_pair_shrink(SdmContext *ctx, const int16_t *in, ptrdiff_t stride, int w
 
 enum { MOST = 25 };
 
-/* Median of n values, sorted by insertion; n <= MOST. */
-static float median_of_few(float *v, int n)
-{
-    for (int i = 1; i < n; i++) {
-        const float x = v[i];
-        int k = i;
-        for (; k > 0 && v[k - 1] > x; k--)
-            v[k] = v[k - 1];
-        v[k] = x;
-    }
-    return n % 2 ? v[n / 2] : 0.5f * (v[n / 2 - 1] + v[n / 2]);
-}
-
 static float median_at(const float *in, int width, int height, int side, int x, int y)
 {
     float v[MOST];
@@ -70,7 +58,7 @@ static float median_at(const float *in, int width, int height, int side, int x, 
             if (!isnan(d))
                 v[n++] = d;
         }
-    return 2 * n < side * side ? own : median_of_few(v, n);
+    return 2 * n < side * side ? own : (float)sdm_median_f32(v, n);
 }
 
 void sdm_pair_median(SdmContext *ctx, const float *in, int width, int height, int side, float *out)

@@ -1,7 +1,6 @@
 /* Two rectified images -> disparities by an optimizer: bands of rows, their costs -> volume -> labels. */
 // SPDX-License-Identifier: Apache-2.0
-#include "matching/label_subpixel.h"
-#include "rectified/pair_labels.h"
+#include "rectified/pair.h"
 
 #include "core/arena.h"
 #include "core/math.h"

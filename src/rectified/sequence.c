@@ -73,16 +73,13 @@ SdmStatus sdm_pattern_name(SdmContext *ctx, const SdmPattern *p, int number, cha
  * before the number, without folder. */
 static int number_of(const SdmPattern *p, const char *base, const char *name)
 {
-    const size_t before = strlen(base), after = strlen(p->after), n = strlen(name);
-    if (n <= before + after || strncmp(name, base, before) != 0 || strcmp(name + n - after, p->after) != 0)
+    char printed[SDM_PATH_SIZE + 16];
+    const size_t before = strlen(base);
+    if (strncmp(name, base, before) != 0 || !isdigit((unsigned char)name[before]))
         return -1;
-    const size_t digits = n - before - after;
-    if (digits > 9 || (int)digits < p->digits || ((int)digits > p->digits && name[before] == '0'))
-        return -1; /* not as printf writes it */
-    for (size_t i = 0; i < digits; i++)
-        if (!isdigit((unsigned char)name[before + i]))
-            return -1;
-    return (int)strtol(name + before, NULL, 10);
+    const long number = strtol(name + before, NULL, 10);
+    snprintf(printed, sizeof printed, "%s%0*ld%s", base, p->digits, number, p->after);
+    return number <= LAST && strcmp(printed, name) == 0 ? (int)number : -1;
 }
 
 static int by_number(const void *a, const void *b)

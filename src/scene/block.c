@@ -1,7 +1,7 @@
 /* A rectangle of the DEM's cells from its window of the frame. */
 // SPDX-License-Identifier: Apache-2.0
 #include "scene/scene.h"
-#include "matching/gridding_patch.h"
+#include "matching/gridding.h"
 #include "matching/semi_global_surface.h"
 
 #include "input/source.h"

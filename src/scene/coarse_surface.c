@@ -5,7 +5,7 @@
 #include "matching/coarse_match.h"
 
 #include "pointing/pointing_fit.h"
-#include "matching/bright_areas.h"
+#include "matching/pyramid.h"
 #include "scene/coarse_strips.h"
 #include "scene/window_input.h"
 

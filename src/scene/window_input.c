@@ -3,7 +3,6 @@
 #include "scene/window_input.h"
 #include "core/dense.h"
 #include "input/scene_open.h"
-#include "matching/bright_areas.h"
 #include "matching/pyramid.h"
 
 #include <math.h>

@@ -3,7 +3,7 @@
 #include "kernel_cases.h"
 #include "two_contexts.h"
 
-#include "matching/border_windows.h"
+#include "matching/filters.h"
 
 enum { W = 90, H = 70, HALF = 4, RIM = 3 };
 

@@ -4,7 +4,7 @@
 #include "kernel_cases.h"
 
 #include "core/options.h"
-#include "matching/belief_propagation.h"
+#include "matching/optimize.h"
 
 typedef struct Case {
     SdmBpField f;
@@ -194,32 +194,6 @@ TEST(same_as_definition)
     }
     sdm_close(&ctx[0]);
     sdm_close(&ctx[1]);
-}
-
-TEST_IN(bad_settings, threaded_context(1))
-{
-    static const struct {
-        int labels, weight, truncation, tile, outer, inner;
-        const char *said;
-    } bad[] = {
-        {0, 1, 1, 16, 1, 1, "found 0 labels"}, {1025, 1, 1, 16, 1, 1, "found 1025 labels"},
-        {4, 0, 1, 16, 1, 1, "weight 0"},       {4, 1, 0, 16, 1, 1, "truncation 0"},
-        {4, 8000, 3, 16, 1, 1, "fit 16 bits"}, {4, 1, 1, 3, 1, 1, "tiles of 3 px"},
-        {4, 1, 1, 16, 0, 1, "0 outer"},        {4, 1, 1, 16, 1, 0, "0 inner"},
-    };
-    uint16_t label[4];
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        const uint8_t data[4 * 16] = {0};
-        const SdmBpField f = {.width = 2,
-                              .height = 2,
-                              .labels = bad[i].labels,
-                              .pitch = 16,
-                              .data = data,
-                              .weight = bad[i].weight,
-                              .truncation = bad[i].truncation};
-        const SdmBpPlan plan = {.tile = bad[i].tile, .outer = bad[i].outer, .inner = bad[i].inner};
-        assert_refused(ctx, sdm_bp_run(ctx, &f, &plan, "auto", label), SDM_ERR_USAGE, bad[i].said);
-    }
 }
 
 RUN_TESTS(NULL, NULL)

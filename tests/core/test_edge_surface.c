@@ -3,10 +3,7 @@
 #include "kernel_cases.h"
 #include "two_contexts.h"
 #include "matching/edge_filters.h"
-#include "matching/fill_hidden.h"
-#include "matching/plain_areas.h"
-#include "matching/ridges.h"
-#include "matching/step_sides.h"
+#include "matching/validation.h"
 
 enum { W = 64, H = 48 };
 

@@ -3,7 +3,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gpu/optimize_device.h"
 #include "gpu_cases.h"
-#include "matching/label_subpixel.h"
 
 typedef struct Case {
     int w, h, labels, first;

@@ -2,10 +2,7 @@
  * bit for bit. */
 // SPDX-License-Identifier: Apache-2.0
 #include "gpu_cases.h"
-#include "matching/border_windows.h"
 #include "matching/filters.h"
-#include "matching/least_squares.h"
-#include "matching/wiener.h"
 
 typedef struct Shape {
     int w, h;
@@ -343,10 +340,10 @@ static void check_least_squares(Filters *f, const SdmWindow *win, float px_per_m
               *right = put(view[1], 2 * f->n), *const out = put(NULL, 4 * f->n);
     const SdmGpuSurface there = on_device(f);
     const SdmGpuLeastSquares q = {.left = left, .right = right, .px_per_metre = px_per_metre};
-    const SdmLeastSquares in = {&f->surface, view[0], view[1], px_per_metre};
     OK(sdm_gpu_least_squares(test.ctx, &test.gpu, &there, &q, out));
     memcpy(f->out, f->surface.h_m, 4 * f->n);
-    OK(sdm_surface_least_squares(test.ctx, &sdm_kernels_reference, &in));
+    OK(sdm_surface_least_squares(test.ctx, &sdm_kernels_reference, &f->surface, view[0], view[1],
+                                 px_per_metre));
     for (size_t i = 0; i < f->n; i++)
         moved += f->surface.h_m[i] != f->out[i];
     assert_true(fill < FILL_END || f->s.w < 16 || f->s.h < 16 || f->turn / 8 % 9 < 4 ||

@@ -4,7 +4,7 @@
 #include "kernel_cases.h"
 #include "two_contexts.h"
 
-#include "matching/least_squares.h"
+#include "matching/filters.h"
 
 #define GAIN 1.4f
 #define OFFSET 300.0f
@@ -65,9 +65,7 @@ static void scene_free(Scene *c)
 
 static void move(SdmContext *with, const SdmKernels *k, Scene *c, float px_per_metre)
 {
-    assert_int_equal(
-        sdm_surface_least_squares(with, k, &(SdmLeastSquares){&c->s, c->left, c->right, px_per_metre}),
-        SDM_OK);
+    assert_int_equal(sdm_surface_least_squares(with, k, &c->s, c->left, c->right, px_per_metre), SDM_OK);
 }
 
 static double miss_px(const Scene *c, float px_per_metre, int x, int y)

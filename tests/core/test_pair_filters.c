@@ -4,7 +4,7 @@
 #include "kernel_cases.h"
 #include "two_contexts.h"
 
-#include "rectified/pair_filters.h"
+#include "rectified/pair.h"
 
 #define N_ NAN
 

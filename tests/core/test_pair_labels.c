@@ -4,7 +4,7 @@
 #include "kernel_cases.h"
 #include "two_contexts.h"
 
-#include "rectified/pair_labels.h"
+#include "rectified/pair.h"
 
 enum { W = 120, H = 70, SHIFT = 5, HOLE_X = 50, HOLE_Y = 30, HOLE = 9 };
 

@@ -2,9 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel_cases.h"
 #include "matching/match_steps.h"
-#include "matching/fill_gaps.h"
-#include "matching/least_squares.h"
-#include "matching/wiener.h"
+#include "matching/validation.h"
+#include "matching/filters.h"
 
 /* Discontinuity (px), coarse level -> the halo of levels 0 to 4, the largest update at levels 0 to 2.
  * Tiles of started jobs are laid out with these figures. */
@@ -88,10 +87,14 @@ TEST(reaches_follow_from_windows)
                 assert_int_equal(s->window % 2, 1);
                 assert_true(sdm_step_reach(s, &set, 0) >= s->window / 2 + s->range);
                 if (s->kind == SDM_STEP_RETRY) {
-                    const SdmPass retry = sdm_retry_pass(&set, 0);
+                    const SdmPass retry = sdm_step_pass(s, &set, 0);
                     assert_true(retry.window <= s->window && retry.range >= s->range);
                     assert_true(sdm_step_reach(s, &set, 0) > retry.window / 2 + 2 * retry.range);
                 }
+                if (s->kind == SDM_STEP_REPEAT)
+                    assert_int_equal(sdm_step_pass(s, &set, 0).window, 5);
+                if (s->kind == SDM_STEP_MATCH && q == SDM_SEQUENCE_FINE_LEVEL)
+                    assert_int_equal(sdm_step_pass(s, &set, 0).range, 3);
                 if (s->kind == SDM_STEP_FILL)
                     assert_int_equal(s->window, 2 * sdm_fill_far.half + 1);
                 if (s->kind == SDM_STEP_FILL_HOLES)
@@ -101,8 +104,6 @@ TEST(reaches_follow_from_windows)
                     assert_int_equal(s->window, 2 * SDM_RAY_ERROR_HALF + 1);
             }
         }
-        assert_int_equal(sdm_repeat_pass(&set).window, 5);
-        assert_int_equal(sdm_first_pass(&set).range, 3);
         assert_int_equal(sdm_ray_error_pass(&set).window, 9);
     }
 }

@@ -4,9 +4,7 @@
 #include "instruction_set.h"
 #include "kernel_cases.h"
 
-#include "matching/label_subpixel.h"
 #include "matching/optimize.h"
-#include "matching/sgm.h"
 #include "sgm_kernels.h"
 
 enum { MOST_WIDTH = 40, MOST_PITCH = 208 };
@@ -220,8 +218,7 @@ TEST(options_that_cannot_be_are_refused)
     options.p1 = 20;
     options.p2 = 19;
     SDM_CLOSED_BY(sdm_close) SdmContext *ctx = context_of(&options);
-    const SdmPenalties penalties = {1, 2, 1, 1};
-    assert_refused(ctx, sdm_optimizer_settings(ctx, &options, &penalties, &how), SDM_ERR_USAGE,
+    assert_refused(ctx, sdm_optimizer_settings(ctx, &options, &how), SDM_ERR_USAGE,
                    "--p2: found 19, expected at least --p1, which is 20");
     assert_refused(ctx, sdm_volume_open(ctx, &v), SDM_ERR_USAGE, "0 labels to choose from");
 }

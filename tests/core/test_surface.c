@@ -5,7 +5,6 @@
 
 #include "matching/filters.h"
 #include "matching/validation.h"
-#include "matching/wiener.h"
 
 static SdmSurface surface_of(int w, int h, const float *h_m, uint16_t flags)
 {

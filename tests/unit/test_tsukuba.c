@@ -5,7 +5,7 @@
 #include <gdal.h>
 
 #include "core/math.h"
-#include "matching/belief_propagation.h"
+#include "matching/optimize.h"
 #include "rectified/disparity_steps.h"
 #include "tests/case.h"
 
