@@ -97,15 +97,10 @@ void sdm_compare_default(SdmCompareOptions *opt);
 SdmStatus sdm_compare_dems(SdmContext *ctx, const char *dem, const char *reference,
                            const SdmCompareOptions *opt, SdmCompareResult *out);
 
-/* ---- compare_output.c ---- */
+/* ---- compare_report.c ---- */
 
 /* Add the figures to a JSON object: metres, shares 0..1. */
 struct cJSON;
 void sdm_compare_json(const SdmCompareResult *result, struct cJSON *to);
 /* The same for people, several lines, each with newline. */
 void sdm_compare_text(const SdmCompareResult *result, SdmText *out);
-/* Why the move or a figure is doubtful, and what was assumed: lines as above. */
-void sdm_compare_remarks(const SdmCompareResult *result, SdmText *out);
-/* Call `each` with every set of figures that has cells: raw, aligned, by slope, height and class. */
-typedef void SdmCompareEach(void *of, const char *name, const SdmErrorStats *stats);
-void sdm_compare_each(const SdmCompareResult *result, SdmCompareEach *each, void *of);

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coreg/input_raster.h"
 #include "core/math.h"
-#include "geo/first_band.h"
+#include "geo/geodesy.h"
 #include "geo/projector.h"
 
 #include <cpl_conv.h>
@@ -79,13 +79,6 @@ SdmStatus sdm_input_raster_check_dem(SdmContext *ctx, const SdmInputRaster *dem)
     return SDM_OK;
 }
 
-/* Longitudes of a raster in degrees begin at any meridian: the one that is a whole turn away and nearest to
- * x. */
-static double nearest_turn(double lon, double x)
-{
-    return lon + 360.0 * round((x - lon) / 360.0);
-}
-
 /* Where the reference lies in the CRS of the DEM: x0, y0, x1, y1 of the places of a lattice over it that can
  * be transformed, and a step more; false: none can. */
 static bool reference_box(const SdmInputRaster *reference, const SdmInputRaster *dem, double box[4])
@@ -108,7 +101,7 @@ static bool reference_box(const SdmInputRaster *reference, const SdmInputRaster 
         int good = FALSE;
         if (!OCTTransformEx(t, 1, &x, &y, NULL, &good) || !good || !isfinite(x) || !isfinite(y))
             continue;
-        sdm_bounds_add(box, OSRIsGeographic(dem->srs) ? nearest_turn(x, middle) : x, y);
+        sdm_bounds_add(box, OSRIsGeographic(dem->srs) ? sdm_longitude_near(x, middle) : x, y);
         found++;
     }
     OCTDestroyCoordinateTransformation(t);
@@ -238,31 +231,6 @@ SdmStatus sdm_raster_grid_own(SdmContext *ctx, const SdmInputRaster *dem, SdmRas
     return SDM_OK;
 }
 
-void sdm_raster_grid_offset(const SdmRasterGrid *grid, int64_t *left, int64_t *up)
-{
-    double own[6];
-    GDALGetGeoTransform(grid->dem->file, own);
-    *left = (int64_t)round((own[0] - grid->transform[0]) / own[1]);
-    *up = (int64_t)round((own[3] - grid->transform[3]) / own[5]);
-}
-
-GDALDatasetH sdm_raster_grid_wrap(const SdmRasterGrid *grid, float *values, int64_t pitch, double nodata)
-{
-    double transform[6];
-    const int64_t bytes = sizeof *values;
-    const SdmSamples s = {values, (int)grid->cols, (int)grid->rows, 1, GDT_Float32, bytes, pitch * bytes, 0};
-    GDALDatasetH const set = sdm_wrap_samples(&s);
-    if (!set)
-        return NULL;
-    memcpy(transform, grid->transform, sizeof transform);
-    if (GDALSetGeoTransform(set, transform) != CE_None || GDALSetSpatialRef(set, grid->dem->srs) != CE_None ||
-        GDALSetRasterNoDataValue(GDALGetRasterBand(set, 1), nodata) != CE_None) {
-        GDALClose(set);
-        return NULL;
-    }
-    return set;
-}
-
 /* Values of polygons; NaN outside. */
 static SdmStatus load_outlines(SdmContext *ctx, const SdmInputRaster *raster, const SdmRasterGrid *grid,
                                float *out)
@@ -331,54 +299,55 @@ SdmStatus sdm_input_raster_set_datum(SdmContext *ctx, SdmInputRaster *raster, co
     return SDM_OK;
 }
 
-/* The undulation of a raster's datum; NULL: the ellipsoid.  source: where the undulations are from. */
-static SdmStatus open_geoid(SdmContext *ctx, const SdmInputRaster *raster, char source[SOURCE_SIZE],
-                            SdmGeoid **out)
+/* Add sign x the undulation at points. */
+static SdmStatus add_at_points(SdmContext *ctx, const SdmRasterGrid *grid, SdmUndulation *u, double sign,
+                               const SdmInputPoints *points)
 {
-    const size_t used = strlen(source);
-    const SdmHeightSource from = {.option = raster->role,
-                                  .path = raster->path,
-                                  .datum_option = "--dem-vertical and --reference-vertical"};
-    PASS(sdm_datum_open_geoid(ctx, &from, raster->file, &raster->datum, out));
-    if (*out)
-        snprintf(source + used, SOURCE_SIZE - used, "%s%s", used ? " and " : "", sdm_geoid_source(*out));
+    SDM_OWNED double *col = NULL, *row = NULL, *undulation_m = NULL;
+    const size_t n = (size_t)points->count;
+    const double *const t = grid->transform;
+    PASS(SDM_ALLOC(ctx, "undulations", SDM_ARRAY(col, n), SDM_ARRAY(row, n), SDM_ARRAY(undulation_m, n)));
+    for (size_t i = 0; i < n; i++) {
+        col[i] = (points->x[i] - t[0]) / t[1] - 0.5;
+        row[i] = (points->y[i] - t[3]) / t[5] - 0.5;
+    }
+    PASS(sdm_undulation_cells(ctx, u, n, col, row, undulation_m));
+    for (size_t i = 0; i < n; i++)
+        points->height_m[i] += sign * undulation_m[i];
     return SDM_OK;
 }
 
-/* Add sign x the undulation of a raster's datum to heights on the grid, some rows at a time. */
-static SdmStatus add_on_grid(SdmContext *ctx, const SdmRasterGrid *grid, const SdmInputRaster *raster,
-                             float sign, float *height_m, char source[SOURCE_SIZE])
+/* Add sign x the undulation of a raster's datum to heights of points or (NULL) on the grid, some rows at a
+ * time.  source: where the undulations are from. */
+static SdmStatus add_undulation(SdmContext *ctx, const SdmRasterGrid *grid, const SdmInputRaster *raster,
+                                float sign, const SdmInputPoints *points, float *height_m,
+                                char source[SOURCE_SIZE])
 {
     enum { ROWS = 64 };
+    const SdmHeightSource from = {.option = raster->role,
+                                  .path = raster->path,
+                                  .datum_option = "--dem-vertical and --reference-vertical"};
+    const size_t used = strlen(source);
     SdmGrid cells;
     SDM_CLOSED_BY(sdm_undulation_close) SdmUndulation u = {.geoid = NULL};
     SdmGeoid *geoid = NULL;
     SDM_OWNED float *undulation_m = NULL;
-    PASS(open_geoid(ctx, raster, source, &geoid));
     PASS(describe_grid(ctx, grid, &cells));
+    PASS(sdm_datum_open_geoid(ctx, &from, raster->file, &raster->datum, &geoid));
     PASS(sdm_undulation_of(ctx, &cells, geoid, &u));
+    if (!u.geoid)
+        return SDM_OK;
+    snprintf(source + used, SOURCE_SIZE - used, "%s%s", used ? " and " : "", sdm_geoid_source(geoid));
     u.dx = grid->transform[1];
     u.dy = -grid->transform[5];
-    PASS(sdm_alloc_raw(ctx, &undulation_m, (size_t)grid->cols * ROWS, sizeof *undulation_m, "undulation"));
-    for (int64_t row = 0; row < grid->rows && u.geoid; row += ROWS) {
+    if (points)
+        return add_at_points(ctx, grid, &u, (double)sign, points);
+    PASS(sdm_alloc(ctx, &undulation_m, (size_t)grid->cols * ROWS, sizeof *undulation_m, "undulation"));
+    for (int64_t row = 0; row < grid->rows; row += ROWS) {
         const int64_t rows = grid->rows - row < ROWS ? grid->rows - row : ROWS;
         PASS(sdm_undulation_window(ctx, &u, 0, row, grid->cols, rows, undulation_m));
         for (int64_t i = 0; i < rows * grid->cols; i++)
             height_m[row * grid->cols + i] += sign * undulation_m[i];
-    }
-    return SDM_OK;
-}
-
-/* The same to heights at n places: their longitudes, then their latitudes. */
-static SdmStatus add_at_points(SdmContext *ctx, const SdmInputRaster *raster, double sign, size_t n,
-                               const double *place_deg, double *height_m, char source[SOURCE_SIZE])
-{
-    SDM_CLOSED_BY(sdm_geoid_close) SdmGeoid *geoid = NULL;
-    double undulation_m;
-    PASS(open_geoid(ctx, raster, source, &geoid));
-    for (size_t i = 0; i < n && geoid; i++) {
-        PASS(sdm_geoid_undulation(ctx, geoid, 1, place_deg + i, place_deg + n + i, &undulation_m));
-        height_m[i] += sign * undulation_m;
     }
     return SDM_OK;
 }
@@ -429,50 +398,20 @@ static const char *name_of(const SdmInputRaster *raster)
     return vertical == SDM_VERTICAL_OTHER ? raster->datum.name : sdm_vertical_name(vertical);
 }
 
-static void note_conversion(const SdmInputRaster *dem, const SdmInputRaster *reference, const char *source,
-                            char note[SDM_DATUM_NOTE])
-{
-    const size_t used = strlen(note);
-    snprintf(note + used, SDM_DATUM_NOTE - used,
-             "%sthe reference's heights were converted from %s to %s, undulation of %s", used ? "; " : "",
-             name_of(reference), name_of(dem), source);
-}
-
 SdmStatus sdm_input_raster_match_datum(SdmContext *ctx, const SdmRasterGrid *grid,
-                                       const SdmInputRaster *reference, float *reference_m,
-                                       char note[SDM_DATUM_NOTE])
+                                       const SdmInputRaster *reference, const SdmInputPoints *points,
+                                       float *reference_m, char note[SDM_DATUM_NOTE])
 {
     char source[SOURCE_SIZE] = "";
     bool convert = false;
     compare_datums(grid->dem, reference, note, &convert);
     if (!convert)
         return SDM_OK;
-    PASS(add_on_grid(ctx, grid, reference, 1.0f, reference_m, source));
-    PASS(add_on_grid(ctx, grid, grid->dem, -1.0f, reference_m, source));
-    note_conversion(grid->dem, reference, source, note);
-    return SDM_OK;
-}
-
-SdmStatus sdm_input_points_match_datum(SdmContext *ctx, const SdmInputRaster *dem,
-                                       const SdmInputRaster *reference, const SdmInputPoints *points,
-                                       char note[SDM_DATUM_NOTE])
-{
-    SDM_CLOSED_BY(sdm_projector_close) SdmProjector *projector = NULL;
-    SDM_OWNED double *room = NULL;
-    char source[SOURCE_SIZE] = "";
-    const size_t n = (size_t)points->count;
-    bool convert = false;
-    compare_datums(dem, reference, note, &convert);
-    if (!convert)
-        return SDM_OK;
-    PASS(sdm_alloc(ctx, &room, 2 * n, sizeof *room, "undulations"));
-    double *const lon = room, *const lat = room + n;
-    memcpy(lon, points->x, n * sizeof *lon);
-    memcpy(lat, points->y, n * sizeof *lat);
-    PASS(sdm_projector_open(ctx, dem->wkt, &projector));
-    sdm_projector_inverse(projector, n, lon, lat);
-    PASS(add_at_points(ctx, reference, 1.0, n, room, points->height_m, source));
-    PASS(add_at_points(ctx, dem, -1.0, n, room, points->height_m, source));
-    note_conversion(dem, reference, source, note);
+    PASS(add_undulation(ctx, grid, reference, 1.0f, points, reference_m, source));
+    PASS(add_undulation(ctx, grid, grid->dem, -1.0f, points, reference_m, source));
+    const size_t used = strlen(note);
+    snprintf(note + used, SDM_DATUM_NOTE - used,
+             "%sthe reference's heights were converted from %s to %s, undulation of %s", used ? "; " : "",
+             name_of(reference), name_of(grid->dem), source);
     return SDM_OK;
 }

@@ -56,11 +56,6 @@ typedef struct SdmRasterGrid {
 
 /* The DEM's grid. */
 SdmStatus sdm_raster_grid_own(SdmContext *ctx, const SdmInputRaster *dem, SdmRasterGrid *out);
-/* First column and row of the grid that are the DEM's. */
-void sdm_raster_grid_offset(const SdmRasterGrid *grid, int64_t *left, int64_t *up);
-/* A raster of one band in memory, with the grid's size, place and horizontal CRS, whose pixels are `values`,
- * rows `pitch` values apart; NULL: no memory. */
-GDALDatasetH sdm_raster_grid_wrap(const SdmRasterGrid *grid, float *values, int64_t pitch, double nodata);
 /* The part of the DEM's grid where DEM and reference lie, with a few cells more on each side; whole_dem: all
  * of the DEM. SDM_ERR_DATA when the extents do not overlap. */
 SdmStatus sdm_raster_grid_common(SdmContext *ctx, const SdmInputRaster *dem, const SdmInputRaster *reference,
@@ -84,12 +79,8 @@ SdmStatus sdm_input_raster_set_datum(SdmContext *ctx, SdmInputRaster *raster, co
                                      const char *word);
 
 enum { SDM_DATUM_NOTE = 960 };
-/* Convert the reference's heights (rows x cols of the grid) to the vertical datum of the grid's DEM, where
- * both are known and differ.  note: what was assumed or converted, "" when nothing. */
+/* Convert the reference's heights at points, or (NULL) on the grid, rows x cols, to the vertical datum of the
+ * grid's DEM, where both are known and differ.  note: what was assumed or converted, "" when nothing. */
 SdmStatus sdm_input_raster_match_datum(SdmContext *ctx, const SdmRasterGrid *grid,
-                                       const SdmInputRaster *reference, float *reference_m,
-                                       char note[SDM_DATUM_NOTE]);
-/* The same for n points: x, y in the CRS of the DEM. */
-SdmStatus sdm_input_points_match_datum(SdmContext *ctx, const SdmInputRaster *dem,
                                        const SdmInputRaster *reference, const SdmInputPoints *points,
-                                       char note[SDM_DATUM_NOTE]);
+                                       float *reference_m, char note[SDM_DATUM_NOTE]);
