@@ -69,10 +69,8 @@ static SdmStatus open_grid(SdmComparison *w)
                         .dy_m = grid->dy_m,
                         .threads = sdm_threads(w->ctx)};
     PASS(sdm_coreg_open(w->ctx, g));
-    w->at = (SdmPlaces){.count = g->cols * g->rows,
-                        .residual_m = g->residual_m,
-                        .value = g->scratch,
-                        .spare = g->spline.coefficient};
+    w->at = (SdmPlaces){
+        .count = g->cols * g->rows, .residual_m = g->residual_m, .value = g->scratch, .spare = g->spline};
     for (int k = 0; w->opt->output && k < 2; k++)
         PASS(sdm_mean_map_open(w->ctx, grid->cols, grid->rows, w->out->points ? MAP_PX_OF_POINTS : MAP_PX,
                                &w->page.view[k].map));

@@ -24,7 +24,7 @@ static SdmStatus resample_aligned(SdmContext *ctx, SdmCoregGrid *g, const double
     const bool moved = fabs(dcol) > 0.0 || fabs(drow) > 0.0;
     if (moved) {
         PASS(sdm_coreg_fit(ctx, g, g->dem_m, 0, 0));
-        PASS(sdm_spline_shift(ctx, &g->spline, dcol, drow, g->scratch));
+        PASS(sdm_spline_shift(ctx, g, dcol, drow, g->scratch));
     }
 #pragma omp parallel for num_threads(g->threads) schedule(static)
     for (int64_t j = 0; j < g->rows; j++)
@@ -164,7 +164,7 @@ static SdmStatus write_file(SdmComparison *w, const char *path, float *value_m, 
     SDM_CLOSED_BY(sdm_string_list_free) char **const items = given;
     SDM_CLOSED_BY(sdm_text_close) SdmText style = {.ctx = w->ctx};
     char name[SDM_PATH_SIZE];
-    float *const known_m = w->g.spline.coefficient;
+    float *const known_m = w->g.spline;
     memcpy(known_m, value_m, (size_t)(w->g.cols * w->g.rows) * sizeof *known_m);
     const int64_t n = sdm_drop_nan_f32(known_m, w->g.cols * w->g.rows);
     if (path == w->opt->difference)
@@ -212,6 +212,6 @@ SdmStatus sdm_compare_write(SdmComparison *w)
     for (int64_t i = 0; i < g->cols * g->rows; i++)
         if ((g->mask[i] & SDM_COREG_STABLE) && !isnan(g->residual_m[i]))
             g->scratch[n++] = g->residual_m[i];
-    sdm_error_stats(g->scratch, n, g->spline.coefficient, &stats);
+    sdm_error_stats(g->scratch, n, g->spline, &stats);
     return write_file(w, opt->difference, g->residual_m, difference_items(w, &stats));
 }

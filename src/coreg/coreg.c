@@ -42,24 +42,13 @@ static float surroundings(const float *h, int64_t cols, int64_t rows, int64_t at
     return n[0] ? (float)(sum[kind] / n[kind]) : NAN;
 }
 
-static int64_t count_voids(const float *h, int64_t n)
-{
-    int64_t voids = 0;
-    for (int64_t i = 0; i < n; i++)
-        voids += isnan(h[i]) ? 1 : 0;
-    return voids;
-}
-
-/* Cells without a height beside one, in order. */
+/* Cells without a height beside one, in order, at most `room` of them. */
 static int64_t find_rim(const float *h, int64_t cols, int64_t rows, uint32_t *out, int64_t room)
 {
     int64_t n = 0;
     for (int64_t at = 0; at < cols * rows; at++)
-        if (isnan(h[at]) && !isnan(surroundings(h, cols, rows, at, false))) {
-            if (n < room)
-                out[n] = (uint32_t)at;
-            n++;
-        }
+        if (isnan(h[at]) && !isnan(surroundings(h, cols, rows, at, false)) && n++ < room)
+            out[n - 1] = (uint32_t)at;
     return n;
 }
 
@@ -91,13 +80,16 @@ static void next_rim(const float *h, int64_t cols, int64_t rows, const Rim *rim,
  * mark: rows x cols, overwritten.  At most UINT32_MAX cells. */
 static SdmStatus fill_voids(SdmContext *ctx, float *h, int64_t cols, int64_t rows, float *mark)
 {
-    const int64_t found = find_rim(h, cols, rows, NULL, 0), voids = count_voids(h, cols * rows);
+    int64_t voids = 0;
+    for (int64_t i = 0; i < cols * rows; i++)
+        voids += isnan(h[i]);
+    const int64_t found = find_rim(h, cols, rows, NULL, 0);
     const int64_t room = (12 * found < voids ? 12 * found : voids) + 1; /* about a single cell it grows so */
     SDM_OWNED uint32_t *cell = NULL, *spare = NULL;
     SDM_OWNED float *value = NULL;
-    PASS(SDM_ALLOC(ctx, "voids of a DEM", SDM_ARRAY(cell, (size_t)room), SDM_ARRAY(spare, (size_t)room)));
+    PASS(SDM_ALLOC(ctx, "voids of a DEM", SDM_ARRAY(cell, (size_t)room), SDM_ARRAY(spare, (size_t)room),
+                   SDM_ARRAY(value, (size_t)room)));
     Rim rim = {.cell = cell, .count = found, .room = room}, next = {.cell = spare, .room = room};
-    PASS(sdm_alloc(ctx, &value, (size_t)room, sizeof *value, "voids of a DEM"));
     memcpy(mark, h, (size_t)(cols * rows) * sizeof *mark);
     find_rim(h, cols, rows, rim.cell, room);
     for (int64_t k = 0; k < rim.count; k++)
@@ -164,7 +156,7 @@ static int64_t clamp_index(int64_t i, int64_t n)
 
 /* Coefficients of the spline through values (rows x cols, no NaN), continued outside by the values of the
  * edge. Same as scipy.ndimage.spline_filter of order 3 on the padded array; Unser 1999, eq. 20-21. */
-static SdmStatus spline_fit(SdmContext *ctx, SdmSpline *s, const float *values)
+static SdmStatus spline_fit(SdmContext *ctx, const SdmCoregGrid *s, const float *values)
 {
     const int64_t w = s->cols + 2 * SDM_SPLINE_PAD, h = s->rows + 2 * SDM_SPLINE_PAD;
     SDM_OWNED double *lanes = NULL;
@@ -174,11 +166,21 @@ static SdmStatus spline_fit(SdmContext *ctx, SdmSpline *s, const float *values)
     for (int64_t j = 0; j < h; j++) {
         const float *const from = values + clamp_index(j - SDM_SPLINE_PAD, s->rows) * s->cols;
         for (int64_t i = 0; i < w; i++)
-            s->coefficient[j * w + i] = from[clamp_index(i - SDM_SPLINE_PAD, s->cols)];
+            s->spline[j * w + i] = from[clamp_index(i - SDM_SPLINE_PAD, s->cols)];
     }
-    filter_lines(s->coefficient, h, w, w, 1, lanes, s->threads);
-    filter_lines(s->coefficient, w, h, 1, w, lanes, s->threads);
+    filter_lines(s->spline, h, w, w, 1, lanes, s->threads);
+    filter_lines(s->spline, w, h, 1, w, lanes, s->threads);
     return SDM_OK;
+}
+
+/* Weights of the four coefficients around a place at t, 0..1, between the middle ones. */
+static void weights_at(double t, double out[4])
+{
+    const double u = 1.0 - t;
+    out[0] = u * u * u / 6.0;
+    out[1] = (4.0 - 6.0 * t * t + 3.0 * t * t * t) / 6.0;
+    out[2] = (4.0 - 6.0 * u * u + 3.0 * u * u * u) / 6.0;
+    out[3] = t * t * t / 6.0;
 }
 
 typedef struct Taps { /* four neighbours and their weights on one axis */
@@ -189,19 +191,18 @@ typedef struct Taps { /* four neighbours and their weights on one axis */
 /* @param position  in the padded grid of n cells */
 static Taps taps_at(double position, int64_t n)
 {
-    const double p = position < 0.0 ? 0.0 : position > (double)(n - 1) ? (double)(n - 1) : position;
-    const double cell = floor(p), t = p - cell, u = 1.0 - t;
-    const double weights[4] = {u * u * u / 6.0, (4.0 - 6.0 * t * t + 3.0 * t * t * t) / 6.0,
-                               (4.0 - 6.0 * u * u + 3.0 * u * u * u) / 6.0, t * t * t / 6.0};
+    const double p = fmin(fmax(position, 0.0), (double)(n - 1)), cell = floor(p);
+    double weight[4];
     Taps taps;
+    weights_at(p - cell, weight);
     for (int k = 0; k < 4; k++) {
         taps.at[k] = (int32_t)clamp_index((int64_t)cell - 1 + k, n);
-        taps.weight[k] = (float)weights[k];
+        taps.weight[k] = (float)weight[k];
     }
     return taps;
 }
 
-SdmStatus sdm_spline_shift(SdmContext *ctx, const SdmSpline *s, double dcol, double drow, float *out)
+SdmStatus sdm_spline_shift(SdmContext *ctx, const SdmCoregGrid *s, double dcol, double drow, float *out)
 {
     const int64_t w = s->cols + 2 * SDM_SPLINE_PAD, h = s->rows + 2 * SDM_SPLINE_PAD;
     SDM_OWNED Taps *columns = NULL;
@@ -214,8 +215,8 @@ SdmStatus sdm_spline_shift(SdmContext *ctx, const SdmSpline *s, double dcol, dou
     for (int64_t j = 0; j < s->rows; j++) {
         float *const line = lines + (int64_t)sdm_thread() * w;
         const Taps y = taps_at((double)(j + SDM_SPLINE_PAD) + drow, h);
-        const float *const s0 = s->coefficient + y.at[0] * w, *const s1 = s->coefficient + y.at[1] * w;
-        const float *const s2 = s->coefficient + y.at[2] * w, *const s3 = s->coefficient + y.at[3] * w;
+        const float *const s0 = s->spline + y.at[0] * w, *const s1 = s->spline + y.at[1] * w;
+        const float *const s2 = s->spline + y.at[2] * w, *const s3 = s->spline + y.at[3] * w;
         for (int64_t i = 0; i < w; i++)
             line[i] = y.weight[0] * s0[i] + y.weight[1] * s1[i] + y.weight[2] * s2[i] + y.weight[3] * s3[i];
         for (int64_t i = 0; i < s->cols; i++) {
@@ -227,42 +228,32 @@ SdmStatus sdm_spline_shift(SdmContext *ctx, const SdmSpline *s, double dcol, dou
     return SDM_OK;
 }
 
-/* Weights of the spline at a position and of its central difference over a cell on each side, for the six
- * coefficients from two before the position's cell on. */
-static void weights_at(double t, double value[6], double slope[6])
-{
-    const double u = 1.0 - t;
-    const double b[4] = {u * u * u / 6.0, (4.0 - 6.0 * t * t + 3.0 * t * t * t) / 6.0,
-                         (4.0 - 6.0 * u * u + 3.0 * u * u * u) / 6.0, t * t * t / 6.0};
-    for (int k = 0; k < 6; k++) {
-        value[k] = k >= 1 && k < 5 ? b[k - 1] : 0.0;
-        slope[k] = 0.5 * ((k >= 2 ? b[k - 2] : 0.0) - (k < 4 ? b[k] : 0.0));
-    }
-}
-
 /* Value of the spline at a position of the grid, clamped to the padding, and its slope a cell along columns
  * and rows: central differences over one cell on each side, as numpy.gradient takes them.  (The derivative
  * itself answers to details that a smoother DEM does not show: half a metre of a shift on ASTER scenes.) */
-static double spline_at(const SdmSpline *s, double col, double row, double slope[2])
+static double spline_at(const SdmCoregGrid *s, double col, double row, double slope[2])
 {
     const int64_t w = s->cols + 2 * SDM_SPLINE_PAD, h = s->rows + 2 * SDM_SPLINE_PAD;
     const double x = fmin(fmax(col + SDM_SPLINE_PAD, 2.0), (double)(w - 4)),
                  y = fmin(fmax(row + SDM_SPLINE_PAD, 2.0), (double)(h - 4));
     const int64_t i = (int64_t)x, j = (int64_t)y;
-    double at_x[6], at_y[6], along_x[6], along_y[6], value = 0.0;
-    weights_at(x - (double)i, at_x, along_x);
-    weights_at(y - (double)j, at_y, along_y);
+    /* weights of the six coefficients from two before on, with a 0 on either side */
+    double at[2][8] = {{0.0}}, along[2][6], value = 0.0;
+    weights_at(x - (double)i, &at[0][2]);
+    weights_at(y - (double)j, &at[1][2]);
+    for (int k = 0; k < 12; k++)
+        along[k / 6][k % 6] = 0.5 * (at[k / 6][k % 6] - at[k / 6][k % 6 + 2]);
     slope[0] = slope[1] = 0.0;
     for (int k = 0; k < 6; k++) {
-        const float *const c = s->coefficient + (j - 2 + k) * w + i - 2;
-        double across = 0.0, along = 0.0;
+        const float *const c = s->spline + (j - 2 + k) * w + i - 2;
+        double here = 0.0, east = 0.0;
         for (int l = 0; l < 6; l++) {
-            across += (double)c[l] * at_x[l];
-            along += (double)c[l] * along_x[l];
+            here += (double)c[l] * at[0][l + 1];
+            east += (double)c[l] * along[0][l];
         }
-        value += across * at_y[k];
-        slope[0] += along * at_y[k];
-        slope[1] += across * along_y[k];
+        value += here * at[1][k + 1];
+        slope[0] += east * at[1][k + 1];
+        slope[1] += here * along[1][k];
     }
     return value;
 }
@@ -285,18 +276,15 @@ SdmStatus sdm_coreg_open(SdmContext *ctx, SdmCoregGrid *g)
         return sdm_fail(ctx, SDM_ERR_MEMORY,
                         "DEM and reference have %zu cells in common, at most %u are compared at once", n,
                         UINT32_MAX);
-    PASS(sdm_alloc(ctx, &g->dem_m, n, sizeof *g->dem_m, "DEM heights"));
-    PASS(sdm_alloc(ctx, &g->reference_m, n, sizeof *g->reference_m, "reference heights"));
-    PASS(SDM_ALLOC(ctx, "residuals", SDM_ARRAY(g->residual_m, n), SDM_ARRAY(g->scratch, n)));
-    PASS(sdm_alloc(ctx, &g->mask, n, sizeof *g->mask, "mask"));
     const size_t padded = (size_t)(g->cols + 2 * SDM_SPLINE_PAD) * (size_t)(g->rows + 2 * SDM_SPLINE_PAD);
-    g->spline = (SdmSpline){.cols = g->cols, .rows = g->rows, .threads = g->threads};
-    return sdm_alloc(ctx, &g->spline.coefficient, padded, sizeof *g->spline.coefficient, "spline");
+    return SDM_ALLOC(ctx, "heights of two DEMs", SDM_ARRAY(g->dem_m, n), SDM_ARRAY(g->reference_m, n),
+                     SDM_ARRAY(g->residual_m, n), SDM_ARRAY(g->scratch, n), SDM_ARRAY(g->mask, n),
+                     SDM_ARRAY(g->spline, padded));
 }
 
 void sdm_coreg_close(SdmCoregGrid *g)
 {
-    SDM_FREE(&g->spline.coefficient, &g->mask, &g->scratch, &g->residual_m, &g->reference_m, &g->dem_m);
+    SDM_FREE(&g->spline, &g->mask, &g->scratch, &g->residual_m, &g->reference_m, &g->dem_m);
 }
 
 int64_t sdm_coreg_mark(SdmCoregGrid *g, int64_t *reference)
@@ -315,61 +303,36 @@ int64_t sdm_coreg_mark(SdmCoregGrid *g, int64_t *reference)
     return common;
 }
 
-void sdm_coreg_stats(SdmCoregGrid *g, const float *values, SdmErrorStats *out)
-{
-    int64_t n = 0;
-    for (int64_t i = 0; i < g->rows * g->cols; i++)
-        if ((g->mask[i] & SDM_COREG_COMMON) && !isnan(values[i]))
-            g->scratch[n++] = values[i];
-    sdm_error_stats(g->scratch, n, g->spline.coefficient, out);
-}
-
 /* ---- the surface ---- */
 
-/* Number of cells to the nearest void of its row, for each cell of a row; WIDE + 1 at most. */
-static void find_row_reach(const SdmCoregGrid *g, int64_t j, const float *height_m, unsigned bits,
-                           uint8_t *reach)
+/* Number of cells to the nearest void in any direction, rows and columns alike -> reach, WIDE + 1 at most;
+ * voids lie all around the grid.  A cell is one farther than the nearest of the cells around it. */
+static void find_reach(const SdmCoregGrid *g, const float *height_m, unsigned bits, uint8_t *reach,
+                       uint8_t *spare)
 {
-    const int64_t w = g->cols;
-    int far = 0;
-    for (int64_t i = 0; i < w; i++) {
-        const bool known = (g->mask[j * w + i] & bits) == bits && !isnan(height_m[j * w + i]);
-        far = !known ? 0 : far <= WIDE ? far + 1 : far;
-        reach[i] = (uint8_t)far;
+    const int64_t w = g->cols, n = w * g->rows;
+    for (int64_t i = 0; i < n; i++)
+        reach[i] = (g->mask[i] & bits) == bits && !isnan(height_m[i]);
+    for (int far = 1; far <= WIDE; far++) {
+        memcpy(spare, reach, (size_t)n);
+#pragma omp parallel for num_threads(g->threads) schedule(static)
+        for (int64_t j = 1; j < g->rows - 1; j++)
+            for (int64_t i = j * w + 1; i < j * w + w - 1; i++) {
+                int around = far;
+                for (int64_t row = i - w; row <= i + w; row += w)
+                    for (int64_t k = row - 1; k <= row + 1; k++)
+                        around = spare[k] < around ? spare[k] : around;
+                reach[i] = (uint8_t)(around == far ? far + 1 : reach[i]);
+            }
     }
-    far = 0;
-    for (int64_t i = w - 1; i >= 0; i--) {
-        far = reach[i] == 0 ? 0 : far <= WIDE ? far + 1 : far;
-        reach[i] = (uint8_t)(reach[i] < far ? reach[i] : far);
-    }
-}
-
-/* The same to the nearest void in any direction, rows and columns alike; voids lie all around the grid. */
-static int reach_of(const SdmCoregGrid *g, const uint8_t *row_reach, int64_t col, int64_t row)
-{
-    int far = row_reach[row * g->cols + col];
-    for (int k = 1; k < far; k++)
-        for (int side = -k; side <= k; side += 2 * k) {
-            const int64_t j = row + side;
-            const int there = j < 0 || j >= g->rows ? 0 : row_reach[j * g->cols + col];
-            const int by_it = there > k ? there : k;
-            far = by_it < far ? by_it : far;
-        }
-    return far;
 }
 
 /* Set the bit SURE; see sdm_coreg_fit(). */
 static void mark_sure(SdmCoregGrid *g, const float *height_m, unsigned bits, unsigned counted)
 {
     int64_t with[WIDE + 2] = {0};
-    uint8_t *const row_reach = (uint8_t *)(void *)g->scratch, *const reach = row_reach + g->cols * g->rows;
-#pragma omp parallel for num_threads(g->threads) schedule(static)
-    for (int64_t j = 0; j < g->rows; j++)
-        find_row_reach(g, j, height_m, bits, row_reach + j * g->cols);
-#pragma omp parallel for num_threads(g->threads) schedule(static)
-    for (int64_t j = 0; j < g->rows; j++)
-        for (int64_t i = 0; i < g->cols; i++)
-            reach[j * g->cols + i] = (uint8_t)reach_of(g, row_reach, i, j);
+    uint8_t *const reach = (uint8_t *)(void *)g->scratch;
+    find_reach(g, height_m, bits, reach, reach + g->cols * g->rows);
     int64_t known = 0;
     for (int64_t i = 0; i + g->cols + 1 < g->cols * g->rows; i++)
         if ((g->mask[i] & counted) == counted && reach[i] > 0) {
@@ -404,7 +367,7 @@ SdmStatus sdm_coreg_fit(SdmContext *ctx, SdmCoregGrid *g, const float *height_m,
     for (int64_t i = 0; i < g->cols * g->rows; i++)
         g->scratch[i] = (g->mask[i] & bits) == bits ? (float)((double)height_m[i] - g->base_m) : NAN;
     PASS(fill_voids(ctx, g->scratch, g->cols, g->rows, g->residual_m));
-    return spline_fit(ctx, &g->spline, g->scratch);
+    return spline_fit(ctx, g, g->scratch);
 }
 
 /* Have the cells around a position, whose weights are not 0, all the bit? */
@@ -426,7 +389,7 @@ double sdm_coreg_height(const SdmCoregGrid *g, double col, double row, double sl
      * be compared at more places */
     const bool sure = g->few ? all_have(g, SDM_COREG_SURE, col, row)
                              : all_have(g, SDM_COREG_SURE, floor(col) + 0.5, floor(row) + 0.5);
-    return sure ? g->base_m + spline_at(&g->spline, col, row, slope) : (double)NAN;
+    return sure ? g->base_m + spline_at(g, col, row, slope) : (double)NAN;
 }
 
 /* ---- the move ---- */
@@ -437,21 +400,18 @@ typedef struct Places {
     uint32_t *cell; /* count */
     size_t count;
     int64_t every; /* of the cells is one */
-    float *work;   /* SDM_SHIFT_FLOATS: the grid's scratch, where that is large enough */
+    float *work;   /* SDM_SHIFT_FLOATS */
 } Places;
 
-static SdmStatus choose_places(SdmContext *ctx, SdmCoregGrid *g, Places *out)
+static SdmStatus choose_places(SdmContext *ctx, const SdmCoregGrid *g, Places *out)
 {
     int64_t known = 0, met = 0;
     for (int64_t i = 0; i < g->cols * g->rows; i++)
         known += !isnan(g->dem_m[i]);
     const int64_t every = known / MAX_PLACES + 1, room = known / every + 1;
     out->every = every;
-    PASS(sdm_alloc_raw(ctx, &out->cell, (size_t)room, sizeof *out->cell, "places of the co-registration"));
-    out->work = g->scratch;
-    if (g->cols * g->rows < (int64_t)SDM_SHIFT_FLOATS(room))
-        PASS(sdm_alloc_raw(ctx, &out->work, SDM_SHIFT_FLOATS((size_t)room), sizeof *out->work,
-                           "places of the co-registration"));
+    PASS(SDM_ALLOC_RAW(ctx, "places of the co-registration", SDM_ARRAY(out->cell, (size_t)room),
+                       SDM_ARRAY(out->work, SDM_SHIFT_FLOATS((size_t)room))));
     for (int64_t i = 0; i < g->cols * g->rows && (int64_t)out->count < room; i++) {
         if (isnan(g->dem_m[i]))
             continue;
@@ -465,9 +425,7 @@ static SdmStatus choose_places(SdmContext *ctx, SdmCoregGrid *g, Places *out)
 
 static void places_close(Places *p)
 {
-    sdm_free(&p->cell);
-    if (p->work != p->g->scratch)
-        sdm_free(&p->work);
+    SDM_FREE(&p->cell, &p->work);
 }
 
 /* SdmShiftTask.measure of two grids: the moved DEM lies over the reference. */
@@ -497,10 +455,10 @@ static double bend_at(const SdmCoregGrid *g, double col, double row)
     const double i = floor(col), j = floor(row), x = col - i, y = row - j;
     double slope[2], around[4];
     for (int k = 0; k < 4; k++)
-        around[k] = spline_at(&g->spline, i + (k & 1), j + (k >> 1), slope);
+        around[k] = spline_at(g, i + (k & 1), j + (k >> 1), slope);
     const double above = around[0] + x * (around[1] - around[0]),
                  below = around[2] + x * (around[3] - around[2]);
-    return spline_at(&g->spline, col, row, slope) - above - y * (below - above);
+    return spline_at(g, col, row, slope) - above - y * (below - above);
 }
 
 /* Has a cell a residual, though its place in the reference is not SURE? */
@@ -550,7 +508,7 @@ static SdmStatus find_residuals(SdmContext *ctx, SdmCoregGrid *g, const double m
 {
     const double dcol = move_m[0] / g->dx_m - g->phase[0], drow = -move_m[1] / g->dy_m - g->phase[1],
                  up_m = move_m[2] - g->base_m;
-    PASS(sdm_spline_shift(ctx, &g->spline, dcol, drow, g->residual_m));
+    PASS(sdm_spline_shift(ctx, g, dcol, drow, g->residual_m));
 #pragma omp parallel for num_threads(g->threads) schedule(static)
     for (int64_t i = 0; i < g->rows * g->cols; i++)
         g->residual_m[i] =
@@ -566,6 +524,7 @@ SdmStatus sdm_coreg_shift(SdmContext *ctx, SdmCoregGrid *g, bool judge, SdmCoreg
 {
     SDM_CLOSED_BY(places_close) Places places = {.g = g};
     const double cell_m = fmin(g->dx_m, g->dy_m);
+    int64_t n = 0;
     *out = (SdmCoregShift){.move = {.undetermined = 0}};
     if (g->own_cells)
         PASS(sdm_coreg_fit(ctx, g, g->residual_m, SDM_COREG_STABLE, SDM_COREG_STABLE));
@@ -588,6 +547,9 @@ SdmStatus sdm_coreg_shift(SdmContext *ctx, SdmCoregGrid *g, bool judge, SdmCoreg
     sdm_log(ctx, SDM_LOG_VERBOSE, 0, "co-registration: east %.3f north %.3f up %.3f m", out->move.move_m[0],
             out->move.move_m[1], out->move.move_m[2]);
     PASS(find_residuals(ctx, g, out->move.move_m));
-    sdm_coreg_stats(g, g->residual_m, &out->residual);
+    for (int64_t i = 0; i < g->rows * g->cols; i++)
+        if (!isnan(g->residual_m[i]))
+            g->scratch[n++] = g->residual_m[i];
+    sdm_error_stats(g->scratch, n, g->spline, &out->residual);
     return SDM_OK;
 }

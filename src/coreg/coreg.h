@@ -8,16 +8,6 @@
 
 enum { SDM_SPLINE_PAD = 12 }; /* cells added on each side */
 
-typedef struct SdmSpline {
-    int64_t cols, rows; /* of the grid */
-    int threads;
-    float *coefficient; /* (rows + 2 SDM_SPLINE_PAD) x (cols + 2 SDM_SPLINE_PAD) */
-} SdmSpline;
-
-/* out[j][i] = spline(column i + dcol, row j + drow), rows x cols; a position outside the padding takes the
- * value at the padding's edge. */
-SdmStatus sdm_spline_shift(SdmContext *ctx, const SdmSpline *s, double dcol, double drow, float *out);
-
 enum {                          /* bits of mask[]; the higher ones are the caller's */
        SDM_COREG_STABLE = 1,    /* set by the caller: the cell may be used */
        SDM_COREG_REFERENCE = 2, /* stable, and the reference has a height */
@@ -38,7 +28,8 @@ typedef struct SdmCoregGrid {
     uint8_t *mask;              /* rows x cols */
     float *residual_m;          /* rows x cols: DEM minus reference */
     float *scratch;             /* rows x cols; overwritten by every function below but sdm_coreg_height() */
-    SdmSpline spline;           /* through the reference, or through the DEM, less base_m */
+    float *spline; /* (rows + 2 SDM_SPLINE_PAD) x (cols + 2 SDM_SPLINE_PAD): coefficients of the one through
+                    * the reference, or through the DEM, less base_m */
     double base_m;
     bool few; /* cells with a height: all that can serve do */
     /* For sdm_coreg_shift(): residual_m has the reference on the cells of its file, which lie phase[0]
@@ -57,15 +48,15 @@ void sdm_coreg_close(SdmCoregGrid *g);
  * @return number of common cells */
 int64_t sdm_coreg_mark(SdmCoregGrid *g, int64_t *reference);
 
-/* Error statistics of values (rows x cols) over the common cells that have one. */
-void sdm_coreg_stats(SdmCoregGrid *g, const float *values, SdmErrorStats *out);
-
 /* Fit the spline to the heights (rows x cols, may be residual_m) of cells that have all `bits`; voids are
  * extended from their surroundings before.  Set the bit SURE where the cells around are known, too: two on
  * each side, or fewer where that would leave less than a fiftieth of the cells with a height that have the
  * bits `counted`, or less than a thousand.  Overwrites residual_m. */
 SdmStatus sdm_coreg_fit(SdmContext *ctx, SdmCoregGrid *g, const float *height_m, unsigned bits,
                         unsigned counted);
+/* out[j][i] = spline(column i + dcol, row j + drow), rows x cols; a position outside the padding takes the
+ * value at the padding's edge. */
+SdmStatus sdm_spline_shift(SdmContext *ctx, const SdmCoregGrid *g, double dcol, double drow, float *out);
 /* Height of the fitted surface at a column and row, NaN where a cell around it is not SURE; its slopes,
  * metres a cell. */
 double sdm_coreg_height(const SdmCoregGrid *g, double col, double row, double slope[2]);
