@@ -295,13 +295,13 @@ static SdmStatus stack(SdmContext *ctx, const char *const *dems, int count, SdmD
     PASS(check_names(ctx, dems, count));
     PASS(sdm_stack_dems(ctx, &options, &call.face->values.own.stack, dems, count, dem ? &dem->kept : NULL,
                         &found));
-    PASS(sdm_check_doubts(ctx, out ? "the DEM" : options.output, found.doubt, found.report.doubts));
+    PASS(sdm_check_doubts(ctx, out ? "the DEM" : options.output, found.doubt, found.doubts));
     call.result = cJSON_CreateObject();
-    sdm_result_stack(ctx, options.output, &found.report, call.result);
+    sdm_result_stack(ctx, options.output, &found, call.result);
     if (!out)
         return SDM_OK;
     sdm_progress(ctx, 9, 1.0, "done");
-    if (found.report.datum_unknown)
+    if (found.datum_unknown)
         dem->vertical = SDM_VERTICAL_UNKNOWN;
     *out = dem;
     dem = NULL;

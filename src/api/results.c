@@ -14,15 +14,14 @@
 
 static void add_pair(const SdmPairResult *p, cJSON *to)
 {
+    SdmField figure[SDM_PAIR_FIGURES];
     cJSON *const o = cJSON_CreateObject();
     SDM_JSON(o, SDM_FIELD("left", p->left), SDM_FIELD("right", p->right), SDM_FIELD("names", p->names),
              SDM_FIELD("reference", p->reference));
-    for (int i = 0; i < SDM_PAIR_FIGURES; i++) {
-        const SdmPairFigure *const f = &sdm_pair_figures[i];
-        if (i == SDM_PAIR_FIGURES_FIRST)
-            cJSON_AddItemToObject(o, "apply_m", cJSON_CreateDoubleArray(p->apply_m, 3));
-        SDM_JSON(o, SDM_FIELD(f->key, *(const double *)(const void *)((const char *)p + f->offset)));
-    }
+    sdm_pair_figures(p, figure);
+    sdm_json_add(o, figure, SDM_PAIR_FIGURES_FIRST);
+    cJSON_AddItemToObject(o, "apply_m", cJSON_CreateDoubleArray(p->apply_m, 3));
+    sdm_json_add(o, figure + SDM_PAIR_FIGURES_FIRST, SDM_PAIR_FIGURES - SDM_PAIR_FIGURES_FIRST);
     cJSON_AddItemToArray(to, o);
 }
 
@@ -109,7 +108,7 @@ void sdm_result_info(const SdmScene *scene, const SdmSceneInfo *info, cJSON *to)
              SDM_FIELD("expected_seconds", info->seconds));
 }
 
-void sdm_result_stack(const SdmContext *ctx, const char *output, const SdmStackReport *report, cJSON *to)
+void sdm_result_stack(const SdmContext *ctx, const char *output, const SdmStackResult *report, cJSON *to)
 {
     SDM_JSON(to, SDM_FIELD("output", output),
              SDM_FIELD("memory_peak_bytes", (double)sdm_memory_resident(ctx)),

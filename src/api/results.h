@@ -12,6 +12,6 @@
 /* output, of each command: NULL for a result in memory. */
 void sdm_result_run(SdmContext *ctx, const char *output, const SdmDemResult *result, cJSON *to);
 void sdm_result_info(const SdmScene *scene, const SdmSceneInfo *info, cJSON *to);
-void sdm_result_stack(const SdmContext *ctx, const char *output, const SdmStackReport *report, cJSON *to);
+void sdm_result_stack(const SdmContext *ctx, const char *output, const SdmStackResult *report, cJSON *to);
 void sdm_result_match(const SdmContext *ctx, const SdmOptions *options, const char *output,
                       const SdmDisparityResult *result, cJSON *to);

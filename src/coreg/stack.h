@@ -10,7 +10,7 @@
 
 /* One DEM of a stack: what moves it to the others, and how well it fits them. */
 typedef struct SdmStackedDem {
-    const char *path;
+    char *path;
     double move_m[3]; /* applied to it: east, north, up */
     double nmad_m;    /* of its heights, moved, minus the median of the DEMs there; NaN: none */
     int64_t samples;  /* cells compared for that */
@@ -20,39 +20,23 @@ typedef struct SdmStackedDem {
     int partners;     /* DEMs that it was compared with */
 } SdmStackedDem;
 
-typedef struct SdmStackReport {
-    const SdmStackedDem *dems;
-    int count, groups, pairs;     /* DEMs, connected groups of them, pairs compared */
-    const char *align;            /* "z", "xyz", "none" */
-    double disagree_m;            /* two DEMs farther apart than this are marked SDM_QA_DISAGREE */
-    const struct SdmStack *trend; /* while it is made, a stack with a trend; NULL: none */
-    bool datum_unknown;           /* no input declares its vertical datum, and neither will the DEM */
-    const SdmDoubt *doubt;        /* DEMs that may not belong to the others */
-    int doubts;
-} SdmStackReport;
-
-/* As sdm_product_open(), for a stack: no ortho image; NMAD (SdmBlock's spread_m), count and mask as QA
- * raster. opt, grid and report are borrowed until the product is closed.  keep: see SdmProductRequest. */
-SdmStatus sdm_stack_product_open(SdmContext *ctx, const SdmOptions *opt, const SdmGrid *grid,
-                                 const SdmStackReport *report, SdmKeptProduct *keep, SdmProduct **out);
-/* Complete the product, and publish it with its report.  work: wall_s up to the last block.  lease: see
- * sdm_product_publish(). */
-SdmStatus sdm_stack_product_finish(SdmContext *ctx, SdmProduct *p, const SdmStackReport *report,
-                                   const SdmReportWork *work, SdmLease *lease);
-
 /* Views that one DEM may be fused from. */
 enum { SDM_MAX_VIEWS = 32, SDM_MAX_VIEW_PAIRS = SDM_MAX_VIEWS * (SDM_MAX_VIEWS - 1) / 2 };
 
-/* Properties of DEMs that were made from pairs of common views; arrays in the order of the arguments. Such
- * DEMs lie on one grid, and have the QA raster and the orthoimage that run makes. */
+/* A DEM that was made from a pair of common views.  Such DEMs lie on one grid, and have the QA raster and the
+ * orthoimage that run makes. */
+typedef struct SdmFusedDem {
+    double sigma_m; /* predicted precision of a height */
+    double trust;   /* > 0: weight of its vote where the DEMs disagree */
+    bool ortho;     /* its orthoimage shows the view that is wanted */
+    int view[2];    /* numbers of its two views */
+} SdmFusedDem;
+
+/* The first DEM keeps its height: the others are brought to it. */
 typedef struct SdmStackFusion {
-    const double *sigma_m; /* predicted precision of a height */
-    const double *trust;   /* > 0: weight of its vote where the DEMs disagree */
-    double least_m;        /* heights agree that differ by no more than a few times this */
-    const bool *ortho;     /* its orthoimage shows the view that is wanted */
-    int (*views)[2];       /* numbers of its two views */
-    int reference;         /* the DEM that keeps its height: the others are brought to it */
-    int place;             /* the same of the place east and north; it is not resampled */
+    const SdmFusedDem *dem; /* in the order of the arguments */
+    double least_m;         /* heights agree that differ by no more than a few times this */
+    int place;              /* the DEM that keeps its place east and north; it is not resampled */
 } SdmStackFusion;
 
 typedef struct SdmStackOptions {
@@ -69,13 +53,15 @@ typedef struct SdmStackOptions {
 extern const SdmOptionSpec sdm_stack_options[]; /* offsets into SdmStackOptions; ends with name == NULL */
 void sdm_stack_default(SdmStackOptions *opt);
 
-/* The DEMs in the order of their content, whatever the order of the arguments.  Paths and arrays are owned;
- * free with sdm_stack_free(). */
+/* The DEMs in the order of their content, whatever the order of the arguments; owned, free with
+ * sdm_stack_free(). */
 typedef struct SdmStackResult {
-    SdmStackReport report;
     SdmStackedDem *dems;
-    SdmDoubt *doubt;
-    char **paths;
+    int count, groups, pairs; /* DEMs, connected groups of them, pairs compared */
+    double disagree_m;        /* two DEMs farther apart than this are marked SDM_QA_DISAGREE */
+    bool datum_unknown;       /* no input declares its vertical datum, and neither will the DEM */
+    SdmDoubt *doubt;          /* DEMs that may not belong to the others */
+    int doubts;
     SdmGrid grid;
 } SdmStackResult;
 

@@ -47,7 +47,8 @@ static SdmStatus layers_open(SdmStack *s, int64_t cells, SdmBlockLayers *p)
     const size_t n = (size_t)s->count;
     p->qa_step_m = sdm_qa_step_m(&s->grid);
     PASS(SDM_ALLOC(s->ctx, "block", SDM_ARRAY(p->index, n), SDM_ARRAY(p->height_m, n),
-                   SDM_ARRAY(p->filled, n), SDM_ARRAY(p->error_m, n), SDM_ARRAY(p->more, n)));
+                   SDM_ARRAY(p->filled, n), SDM_ARRAY(p->error_m, n), SDM_ARRAY(p->qa, n),
+                   SDM_ARRAY(p->ortho, n)));
     for (int i = 0; i < s->count; i++) {
         const int v = s->layer[i].vertical;
         if (v <= SDM_ELLIPSOID || p->geoid_m[v])
@@ -60,10 +61,8 @@ static SdmStatus layers_open(SdmStack *s, int64_t cells, SdmBlockLayers *p)
 
 static void layers_clear(SdmBlockLayers *p)
 {
-    for (int k = 0; k < p->count; k++) {
-        SDM_FREE(&p->height_m[k], &p->filled[k], &p->error_m[k]);
-        sdm_fused_free(&p->more[k]);
-    }
+    for (int k = 0; k < p->count; k++)
+        SDM_FREE(&p->height_m[k], &p->filled[k], &p->error_m[k], &p->qa[k], &p->ortho[k]);
     p->count = 0;
 }
 
@@ -74,7 +73,7 @@ static void layers_close(SdmBlockLayers *p)
         sdm_undulation_close(&p->undulation[v]);
         sdm_free(&p->geoid_m[v]);
     }
-    SDM_FREE(&p->more, &p->error_m, &p->filled, &p->height_m, &p->index);
+    SDM_FREE(&p->ortho, &p->qa, &p->error_m, &p->filled, &p->height_m, &p->index);
 }
 
 /* Read a layer over the block, as heights above the ellipsoid. */
@@ -91,7 +90,9 @@ static SdmStatus read_layer(const SdmStack *s, const SdmBlock *b, SdmBlockLayers
         p->height_m[k][i] =
             (float)((double)p->height_m[k][i] + (geoid_m ? (double)geoid_m[i] : 0.0) - l->shift_m[2]);
     if (s->opt->fusion)
-        PASS(sdm_fused_read(s, l, b, &p->more[k]));
+        PASS(sdm_fused_read_qa(s, l, b, &p->qa[k]));
+    if (s->opt->fusion && s->opt->fusion->dem[l->given].ortho)
+        PASS(sdm_fused_read_ortho(s, l, b, &p->ortho[k]));
     return SDM_OK;
 }
 

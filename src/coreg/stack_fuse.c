@@ -31,8 +31,8 @@ static SdmStatus scale_errors(SdmStack *s, const SdmObservation *pair, int count
     for (int i = 0; i < s->count; i++)
         PASS(sdm_layer_median_error(s, &s->layer[i], &error_m[i]));
     for (int k = 0; k < count; k++) {
-        const int *const a = s->opt->fusion->views[s->layer[pair[k].a].given],
-                         *const b = s->opt->fusion->views[s->layer[pair[k].b].given];
+        const int *const a = s->opt->fusion->dem[s->layer[pair[k].a].given].view,
+                         *const b = s->opt->fusion->dem[s->layer[pair[k].b].given].view;
         const double expected_m = hypot(error_m[pair[k].a], error_m[pair[k].b]);
         if (expected_m > 0.0 && !(a[0] == b[1] && a[1] == b[0]) && !(a[0] == b[0] && a[1] == b[1]))
             ratio[n++] = pair[k].spread / expected_m;
@@ -52,8 +52,7 @@ static const SdmLayer *layer_of(const SdmStack *s, int given)
 
 SdmStatus sdm_fusion_refer(SdmStack *s, const SdmObservation *pair, int count)
 {
-    const SdmLayer *const place = layer_of(s, s->opt->fusion->place), *const reference = layer_of(
-                                                                          s, s->opt->fusion->reference);
+    const SdmLayer *const place = layer_of(s, s->opt->fusion->place), *const reference = layer_of(s, 0);
     const double shift_m[3] = {place->shift_m[0], place->shift_m[1], reference->shift_m[2]};
     const int group = reference->group;
     for (int i = 0; i < s->count; i++)
@@ -78,84 +77,65 @@ SdmStatus sdm_fusion_refer(SdmStack *s, const SdmObservation *pair, int count)
 
 /* ---- reading ---- */
 
-typedef struct Place {      /* the part of a block that a file covers */
-    int64_t x, y;           /* pixel of the file under the block's first cell; may lie outside */
-    int64_t c0, r0, c1, r1; /* cells of the block that lie in the file */
-    int64_t w;              /* cells of a row of the block */
-} Place;
-
-static Place find_place(const SdmStack *s, const SdmLayer *l, const SdmBlock *b)
-{
-    Place p = {.w = b->w};
-    const double x = (s->grid.x0 - l->transform[0]) / s->grid.spacing + l->shift_m[0] / s->dx_m,
-                 y = (l->transform[3] - s->grid.y0) / s->grid.spacing - l->shift_m[1] / s->dy_m;
-    p.x = b->col0 + (int64_t)floor(x + 0.5);
-    p.y = b->row0 + (int64_t)floor(y + 0.5);
-    p.c0 = p.x < 0 ? -p.x : 0;
-    p.r0 = p.y < 0 ? -p.y : 0;
-    p.c1 = l->width - p.x < b->w ? l->width - p.x : b->w;
-    p.r1 = l->height - p.y < b->h ? l->height - p.y : b->h;
-    return p;
-}
-
-/* Bands 1 to `bands` of a file -> out, band after band in each cell. */
-static SdmStatus read_cells(SdmContext *ctx, const char *path, const Place *p, GDALDataType type, int bands,
+/* The nearest cells of a file on the layer's pixels over a block: its first bands -> out, which is filled,
+ * band after band in each cell.  *nodata: of the file; NaN: none. */
+static SdmStatus read_cells(const SdmStack *s, const SdmLayer *l, const SdmBlock *b, const char *path,
                             void *out, double *nodata)
 {
+    const bool is_qa = path == l->qa;
+    const GDALDataType type = is_qa ? GDT_UInt16 : GDT_Float32;
+    const int bands = is_qa ? SDM_FUSED_BANDS : 1;
     const GSpacing size = GDALGetDataTypeSizeBytes(type), cell = size * bands;
+    const double col = (s->grid.x0 - l->transform[0]) / s->grid.spacing + l->shift_m[0] / s->dx_m,
+                 row = (l->transform[3] - s->grid.y0) / s->grid.spacing - l->shift_m[1] / s->dy_m;
+    /* the pixel under the block's first cell, which may lie outside; the cells that lie in the file */
+    const int64_t x = b->col0 + (int64_t)floor(col + 0.5), y = b->row0 + (int64_t)floor(row + 0.5),
+                  c0 = x < 0 ? -x : 0, r0 = y < 0 ? -y : 0,
+                  cols = (l->width - x < b->w ? l->width - x : b->w) - c0,
+                  rows = (l->height - y < b->h ? l->height - y : b->h) - r0;
+    int has = 0;
+    if (cols <= 0 || rows <= 0)
+        return SDM_OK;
     SDM_CLOSED_BY(sdm_dataset_close)
     GDALDatasetH const file = GDALOpenEx(path, GDAL_OF_RASTER | GDAL_OF_VERBOSE_ERROR, NULL, NULL, NULL);
-    int has = 0;
     bool good = file && GDALGetRasterCount(file) >= bands;
     if (good) {
         *nodata = GDALGetRasterNoDataValue(GDALGetRasterBand(file, 1), &has);
         *nodata = has ? *nodata : (double)NAN;
-        const int cols = (int)(p->c1 - p->c0), rows = (int)(p->r1 - p->r0);
-        good = GDALDatasetRasterIOEx(file, GF_Read, (int)(p->x + p->c0), (int)(p->y + p->r0), cols, rows,
-                                     (char *)out + (p->r0 * p->w + p->c0) * cell, cols, rows, type, bands,
-                                     NULL, cell, cell * p->w, size, NULL) == CE_None;
+        good = GDALDatasetRasterIOEx(file, GF_Read, (int)(x + c0), (int)(y + r0), (int)cols, (int)rows,
+                                     (char *)out + (r0 * b->w + c0) * cell, (int)cols, (int)rows, type, bands,
+                                     NULL, cell, cell * b->w, size, NULL) == CE_None;
     }
-    if (!good)
-        return sdm_fail(ctx, SDM_ERR_INPUT, "%s: cannot be read, it may be damaged (GDAL: %s)", path,
-                        CPLGetLastErrorMsg());
-    return SDM_OK;
+    return good ? SDM_OK
+                : sdm_fail(s->ctx, SDM_ERR_INPUT, "%s: cannot be read, it may be damaged (GDAL: %s)", path,
+                           CPLGetLastErrorMsg());
 }
 
 SdmStatus sdm_fused_read_ortho(const SdmStack *s, const SdmLayer *l, const SdmBlock *b, float **out)
 {
     char path[SDM_PATH_SIZE];
     const char *const dot = strrchr(l->path, '.');
-    const Place p = find_place(s, l, b);
     const size_t n = (size_t)(b->w * b->h);
     double nodata = NAN;
     PASS(sdm_alloc_raw(s->ctx, out, n, sizeof **out, "block"));
     for (size_t i = 0; i < n; i++)
         (*out)[i] = NAN;
     PASS(sdm_format(s->ctx, path, sizeof path, "%.*s_ortho.tif", (int)(dot ? dot - l->path : 0), l->path));
-    if (p.c0 < p.c1 && p.r0 < p.r1)
-        PASS(read_cells(s->ctx, path, &p, GDT_Float32, 1, *out, &nodata));
+    PASS(read_cells(s, l, b, path, *out, &nodata));
     for (size_t i = 0; i < n; i++)
         (*out)[i] = (double)(*out)[i] == nodata ? NAN : (*out)[i];
     return SDM_OK;
 }
 
-SdmStatus sdm_fused_read(const SdmStack *s, const SdmLayer *l, const SdmBlock *b, SdmFusedLayer *out)
+SdmStatus sdm_fused_read_qa(const SdmStack *s, const SdmLayer *l, const SdmBlock *b, uint16_t **out)
 {
-    const Place p = find_place(s, l, b);
     const size_t n = (size_t)(b->w * b->h) * SDM_FUSED_BANDS;
     double nodata;
     SDM_QUIET;
-    PASS(sdm_alloc_raw(s->ctx, &out->qa, n, sizeof *out->qa, "block"));
+    PASS(sdm_alloc_raw(s->ctx, out, n, sizeof **out, "block"));
     for (size_t i = 0; i < n; i++)
-        out->qa[i] = i % SDM_FUSED_BANDS == MASK ? SDM_QA_OUTSIDE : NONE;
-    if (l->qa && p.c0 < p.c1 && p.r0 < p.r1)
-        PASS(read_cells(s->ctx, l->qa, &p, GDT_UInt16, SDM_FUSED_BANDS, out->qa, &nodata));
-    return s->opt->fusion->ortho[l->given] ? sdm_fused_read_ortho(s, l, b, &out->ortho) : SDM_OK;
-}
-
-void sdm_fused_free(SdmFusedLayer *f)
-{
-    SDM_FREE(&f->qa, &f->ortho);
+        (*out)[i] = i % SDM_FUSED_BANDS == MASK ? SDM_QA_OUTSIDE : NONE;
+    return l->qa ? read_cells(s, l, b, l->qa, *out, &nodata) : SDM_OK;
 }
 
 /* ---- a cell ---- */
@@ -174,7 +154,7 @@ static const SdmLayer *at_cell(const Cell *c, int k)
 
 static uint16_t qa_of(const Cell *c, int k, int band)
 {
-    return c->in->more[k].qa[c->i * SDM_FUSED_BANDS + band];
+    return c->in->qa[k][c->i * SDM_FUSED_BANDS + band];
 }
 
 /* 0..1; 0 where the layer has none. */
@@ -204,7 +184,7 @@ static int find_surface(const Cell *c)
         for (; at > 0 && c->height_m[order[at - 1]] > c->height_m[k]; at--)
             order[at] = order[at - 1];
         order[at] = k;
-        votes[k] = score_of(c, k) * c->s->opt->fusion->trust[at_cell(c, k)->given];
+        votes[k] = score_of(c, k) * c->s->opt->fusion->dem[at_cell(c, k)->given].trust;
         all += votes[k];
         n++;
     }
@@ -303,6 +283,6 @@ void sdm_fuse_cell(const SdmStack *s, const SdmBlockLayers *in, int64_t i, SdmBl
                                     (a.contradicted && a.pairs == 1 ? SDM_QA_DISAGREE : 0)));
     b->ortho[i] = NAN;
     for (int k = 0; k < in->count; k++)
-        if (in->more[k].ortho && !isnan(in->more[k].ortho[i]) && (isnan(b->ortho[i]) || k == a.leading))
-            b->ortho[i] = in->more[k].ortho[i];
+        if (in->ortho[k] && !isnan(in->ortho[k][i]) && (isnan(b->ortho[i]) || k == a.leading))
+            b->ortho[i] = in->ortho[k][i];
 }

@@ -525,7 +525,7 @@ SdmStatus sdm_stack_open(SdmStack *s, const char *const *dems, int count)
     while (s->count < paths.count) {
         SdmLayer *const l = &s->layer[s->count];
         l->given = s->count;
-        const double ratio = f ? f->sigma_m[f->reference] / f->sigma_m[l->given] : 1.0;
+        const double ratio = f ? f->dem[0].sigma_m / f->dem[l->given].sigma_m : 1.0;
         l->weight = ratio * ratio;
         l->path = paths.path[s->count]; /* handed over */
         paths.path[s->count++] = NULL;

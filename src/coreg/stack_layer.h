@@ -101,6 +101,7 @@ typedef struct SdmStack {
     int64_t sample_cols, sample_rows; /* samples of the grid */
     int64_t pair_step;                /* samples: pairs are compared at every pair_step-th, in both axes */
     int64_t bias_step;                /* samples between nodes of bias_m */
+    int sampled;                      /* layers, so far */
     int pairs, groups;                /* pairs that were compared, connected groups of layers */
     double disagree_m;                /* two heights farther apart disagree; INFINITY without pairs */
     struct SdmStackTrend *trend;      /* owned; NULL: none is asked for */
@@ -175,7 +176,7 @@ float sdm_layer_level(const SdmStack *s, const SdmLayer *l, int64_t col, int64_t
 SdmStatus sdm_stack_sample(SdmStack *s);
 /* Sort the layers by content, so that results do not depend on the order of the arguments. */
 void sdm_stack_sort(SdmStack *s);
-/* A step for all layers, on all threads. */
+/* A step for all layers, on all threads; of those that fail, the first one's status. */
 SdmStatus sdm_stack_each(SdmStack *s, SdmStatus (*step)(SdmStack *s, SdmLayer *l));
 /* Residuals of the samples, and which are unstable, with the shifts and smooth errors so far. */
 SdmStatus sdm_stack_residuals(SdmStack *s);
@@ -200,31 +201,26 @@ SdmStatus sdm_stack_bias(SdmStack *s);
 
 /* ---- stack_fuse.c: DEMs of pairs of common views ---- */
 
-typedef struct SdmFusedLayer { /* a layer over a block, h x w each */
-    uint16_t *qa;              /* x SDM_FUSED_BANDS: the QA raster; 65535: none */
-    float *ortho;              /* NaN: none; NULL: not wanted */
-} SdmFusedLayer;
 enum {
     SDM_FUSED_BANDS = 5,                      /* score, ray error, spread, count, mask */
     SDM_FUSED_BYTES = 2 * SDM_FUSED_BANDS + 4 /* memory of a cell */
 };
 /* The layers that overlap a block. */
 typedef struct SdmBlockLayers {
-    int *index, count;   /* index: into SdmStack.layer */
-    int64_t col0, row0;  /* first cell of the block, in the grid */
-    float **height_m;    /* each h x w, above the ellipsoid, shift taken out */
-    uint8_t **filled;    /* each h x w */
-    float **error_m;     /* of a trend or fusion: predicted, h x w; NULL: none */
-    SdmFusedLayer *more; /* of a fusion */
-    double qa_step_m;    /* unit of the QA rasters' metres */
+    int *index, count;  /* index: into SdmStack.layer */
+    int64_t col0, row0; /* first cell of the block, in the grid */
+    float **height_m;   /* each h x w, above the ellipsoid, shift taken out */
+    uint8_t **filled;   /* each h x w */
+    float **error_m;    /* of a trend or fusion: predicted, h x w; NULL: none */
+    uint16_t **qa;      /* of a fusion, h x w x SDM_FUSED_BANDS: the QA raster; 65535: none */
+    float **ortho;      /* of a fusion, h x w, NaN: none; NULL: not wanted */
+    double qa_step_m;   /* unit of the QA rasters' metres */
     SdmUndulation undulation[SDM_EGM2008 + 1];
     float *geoid_m[SDM_EGM2008 + 1]; /* undulation of each datum, h x w; NULL where no layer needs it */
 } SdmBlockLayers;
-/* Read the nearest cells of a layer's QA raster and orthoimage. */
-SdmStatus sdm_fused_read(const SdmStack *s, const SdmLayer *l, const SdmBlock *b, SdmFusedLayer *out);
-/* *out: h x w, the caller's to free. */
+/* Read the nearest cells of a layer's QA raster or orthoimage; *out is the caller's to free. */
+SdmStatus sdm_fused_read_qa(const SdmStack *s, const SdmLayer *l, const SdmBlock *b, uint16_t **out);
 SdmStatus sdm_fused_read_ortho(const SdmStack *s, const SdmLayer *l, const SdmBlock *b, float **out);
-void sdm_fused_free(SdmFusedLayer *f);
 
 /* Fuse cell i of the block.  Each height, measured or filled, has a vote (score x trust); the surface is
  * the height below which two fifths of the votes lie.  The cell gets the mean of the heights within four

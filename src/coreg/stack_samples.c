@@ -207,11 +207,13 @@ static uint64_t checksum_of(const float *height_m, const uint8_t *filled, int64_
     return h;
 }
 
-static SdmStatus sample_layer(const SdmStack *s, SdmLayer *l)
+static SdmStatus sample_layer(SdmStack *s, SdmLayer *l)
 {
     SDM_OWNED uint8_t *filled = NULL;
     const int64_t step = s->sample_step;
     const bool first = !l->sample;
+#pragma omp critical(stack_status)
+    sdm_progress(s->ctx, 1, s->sampled < s->count ? 0.3 * s->sampled++ / s->count : 0.5, "sample the DEMs");
     l->sample_col0 = first_sample(l->col0, step);
     l->sample_row0 = first_sample(l->row0, step);
     l->sample_cols = first_sample(l->col0 + l->cols, step) - l->sample_col0;
@@ -266,29 +268,30 @@ static SdmStatus add_geoids(SdmStack *s)
     return SDM_OK;
 }
 
-SdmStatus sdm_stack_sample(SdmStack *s)
+SdmStatus sdm_stack_each(SdmStack *s, SdmStatus (*step)(SdmStack *s, SdmLayer *l))
 {
-    int failed = s->count, sampled = 0; /* failed: the first layer that did, in their order */
+    int failed = s->count; /* the first layer that did, in their order */
     SdmStatus why = SDM_OK;
-    const bool again = s->sample_step > 0;
-    if (!again)
-        PASS(choose_steps(s));
 #pragma omp parallel for schedule(dynamic, 1) num_threads(s->threads)
     for (int i = 0; i < s->count; i++) {
         bool go;
 #pragma omp critical(stack_status)
-        {
-            go = !why;
-            sdm_progress(s->ctx, 1, again ? 0.5 : 0.3 * (double)sampled++ / s->count, "sample the DEMs");
-        }
-        const SdmStatus one = go ? sample_layer(s, &s->layer[i]) : SDM_OK;
+        go = !why;
+        const SdmStatus one = go ? step(s, &s->layer[i]) : SDM_OK;
 #pragma omp critical(stack_status)
         if (one && i < failed) {
             failed = i;
             why = one;
         }
     }
-    PASS(why);
+    return why;
+}
+
+SdmStatus sdm_stack_sample(SdmStack *s)
+{
+    if (s->sample_step == 0)
+        PASS(choose_steps(s));
+    PASS(sdm_stack_each(s, sample_layer));
     return add_geoids(s);
 }
 
@@ -320,18 +323,6 @@ float sdm_layer_level(const SdmStack *s, const SdmLayer *l, int64_t col, int64_t
     return at < 0 ? NAN
                   : (float)((double)l->sample[at] - l->shift_m[2] -
                             sdm_layer_bias(s, l, col * step + step / 2, row * step + step / 2));
-}
-
-SdmStatus sdm_stack_each(SdmStack *s, SdmStatus (*step)(SdmStack *s, SdmLayer *l))
-{
-    SdmStatus why = SDM_OK;
-#pragma omp parallel for schedule(dynamic, 1) num_threads(s->threads)
-    for (int i = 0; i < s->count; i++) {
-        const SdmStatus one = step(s, &s->layer[i]);
-#pragma omp critical(stack_status)
-        why = one && !why ? one : why;
-    }
-    return why;
 }
 
 /* Residuals of one row of samples, numbered over the whole grid.  here, value: room for an entry of each

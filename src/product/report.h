@@ -2,7 +2,7 @@
  * A section is an object of the JSON report, a card of the page, or both; so is what it holds: with a key it
  * stands in the JSON report, with a label on the page.  To add a section, write a function that calls
  * sdm_report_section() and the calls below, and call it where the report of a scene (scene_report.c), of a
- * stack (coreg/stack_report.c), of a comparison (coreg/compare_report.c) or of any DEM (dem_report.c) is put
+ * stack (coreg/stack.c), of a comparison (coreg/compare_report.c) or of any DEM (dem_report.c) is put
  * together. */
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -14,24 +14,12 @@
 static const double LEAST_GSD =
     0.2; /* ground sample distances by which heights may always differ, times a few */
 
-#define FIGURE(field)                                                                                        \
-    {                                                                                                        \
-#field, offsetof(SdmPairResult, field)                                                               \
-    }
-const SdmPairFigure sdm_pair_figures[SDM_PAIR_FIGURES] = {
-    FIGURE(base_height), FIGURE(days_apart), FIGURE(overlap),  FIGURE(sigma_m),  FIGURE(weight),
-    FIGURE(agreement),   FIGURE(trust),      FIGURE(smooth_m), FIGURE(coverage), FIGURE(pointing_residual_px),
-    FIGURE(tie_points),  FIGURE(wall_s)};
-
 /* The pairs that have a DEM, to be fused. */
 typedef struct Fusing {
     SdmViews *views;
     const SdmViewPair *pair[SDM_MAX_VIEW_PAIRS];
     const char *dem[SDM_MAX_VIEW_PAIRS];
-    double sigma_m[SDM_MAX_VIEW_PAIRS], trust[SDM_MAX_VIEW_PAIRS], move_m[SDM_MAX_VIEW_PAIRS][3],
-        smooth_m[SDM_MAX_VIEW_PAIRS];
-    bool ortho[SDM_MAX_VIEW_PAIRS];
-    int view[SDM_MAX_VIEW_PAIRS][2];
+    SdmFusedDem fused[SDM_MAX_VIEW_PAIRS];
     int count, place, ortho_view; /* place: the pair that keeps its place */
     char kind[64];
     SdmReportWork work;
@@ -93,30 +81,15 @@ static void gather(SdmViews *v, Fusing *f)
         if (v->chosen[k]->has_dem) {
             const SdmViewPair *const p = f->pair[f->count] = v->chosen[k];
             f->dem[f->count] = p->dem;
-            f->sigma_m[f->count] = p->sigma_m;
-            f->view[f->count][0] = camera_of(v, p->left);
-            f->view[f->count][1] = camera_of(v, p->right);
-            f->trust[f->count++] = trust_of(p);
+            f->fused[f->count++] = (SdmFusedDem){.sigma_m = p->sigma_m,
+                                                 .trust = trust_of(p),
+                                                 .view = {camera_of(v, p->left), camera_of(v, p->right)}};
         }
     f->place = find_place(f);
     f->ortho_view = find_ortho_view(f);
     for (int k = 0; k < f->count; k++)
-        f->ortho[k] = f->pair[k]->left == f->ortho_view;
+        f->fused[k].ortho = f->pair[k]->left == f->ortho_view;
     snprintf(f->kind, sizeof f->kind, "%d views with RPC, %d pairs", v->joined, f->count);
-}
-
-static void keep_shifts(Fusing *f, const SdmStack *s)
-{
-    for (int i = 0; i < s->count; i++) {
-        const SdmLayer *const l = &s->layer[i];
-        double *const move_m = f->move_m[l->given];
-        for (int k = 0; k < 3; k++)
-            move_m[k] = 0.0 - l->shift_m[k]; /* no -0 */
-        f->smooth_m[l->given] = l->bias_nmad_m;
-        sdm_log(s->ctx, SDM_LOG_INFO, 8, "pair %d: moved by %.2f, %.2f, %.2f m east, north and up%s",
-                f->pair[l->given]->number, move_m[0], move_m[1], move_m[2],
-                isnan(l->bias_nmad_m) ? "" : ", with smooth differences");
-    }
 }
 
 /* ---- result ---- */
@@ -125,31 +98,35 @@ static double share_of(const Fusing *f, int k)
 {
     double sum = 0.0;
     for (int i = 0; i < f->count; i++)
-        sum += 1.0 / (f->sigma_m[i] * f->sigma_m[i]);
-    return 1.0 / (f->sigma_m[k] * f->sigma_m[k] * sum);
+        sum += 1.0 / (f->fused[i].sigma_m * f->fused[i].sigma_m);
+    return 1.0 / (f->fused[k].sigma_m * f->fused[k].sigma_m * sum);
 }
 
-static void take_pair(const Fusing *f, int k, SdmPairResult *out)
+static void take_pair(const Fusing *f, const SdmLayer *l, SdmPairResult *out)
 {
     const SdmViews *const v = f->views;
-    const SdmViewPair *const p = f->pair[k];
+    const SdmViewPair *const p = f->pair[l->given];
     *out = (SdmPairResult){.left = v->path[p->left],
                            .right = v->path[p->right],
-                           .reference = k == 0,
+                           .reference = l->given == 0,
                            .base_height = p->base_height,
                            .days_apart = p->days,
                            .overlap = p->overlap,
                            .sigma_m = p->sigma_m,
-                           .weight = share_of(f, k),
+                           .weight = share_of(f, l->given),
                            .agreement = p->look.share,
-                           .trust = f->trust[k] / fmax(f->trust[0], 1e-12),
-                           .smooth_m = f->smooth_m[k],
+                           .trust = f->fused[l->given].trust / fmax(f->fused[0].trust, 1e-12),
+                           .smooth_m = l->bias_nmad_m,
                            .coverage = p->result.coverage,
                            .pointing_residual_px = p->result.pointing_residual_px,
                            .tie_points = p->result.tie_points,
                            .wall_s = p->result.wall_s};
-    memcpy(out->apply_m, f->move_m[k], sizeof out->apply_m);
+    for (int k = 0; k < 3; k++)
+        out->apply_m[k] = 0.0 - l->shift_m[k]; /* no -0 */
     snprintf(out->names, sizeof out->names, "%s, %s", sdm_view_name(v, p->left), sdm_view_name(v, p->right));
+    sdm_log(v->ctx, SDM_LOG_INFO, 8, "pair %d: moved by %.2f, %.2f, %.2f m east, north and up%s", p->number,
+            out->apply_m[0], out->apply_m[1], out->apply_m[2],
+            isnan(out->smooth_m) ? "" : ", with smooth differences");
 }
 
 static bool is_named(const SdmViews *v, int view, const char *text)
@@ -212,33 +189,26 @@ static SdmStatus take_doubts(const SdmViews *v, SdmDemResult *out)
 }
 
 /* The residual of the pointing is that of the pair where it is largest. */
-static SdmStatus take_result(const Fusing *f, const SdmProduct *product)
+static SdmStatus take_pairs(const Fusing *f, const SdmStack *s)
 {
-    SdmContext *const ctx = f->views->ctx;
     SdmDemResult *const out = f->result;
     *out = (SdmDemResult){.pointing_residual_px = (double)NAN, .tie_points = (double)NAN, .pairs = f->count};
-    PASS(sdm_alloc(ctx, &out->pair, (size_t)f->count, sizeof *out->pair, "the result"));
+    PASS(sdm_alloc(s->ctx, &out->pair, (size_t)f->count, sizeof *out->pair, "the result"));
+    for (int i = 0; i < s->count; i++) {
+        const SdmLayer *const l = &s->layer[i];
+        take_pair(f, l, &out->pair[l->given]);
+    }
     for (int k = 0; k < f->count; k++) {
-        const SdmDemResult *const one = &f->pair[k]->result;
-        take_pair(f, k, &out->pair[k]);
+        const SdmPairResult *const one = &out->pair[k];
         if (!isnan(one->pointing_residual_px) && !(one->pointing_residual_px <= out->pointing_residual_px)) {
             out->pointing_residual_px = one->pointing_residual_px;
             out->tie_points = one->tie_points;
         }
     }
-    PASS(take_doubts(f->views, out));
-    sdm_dem_result_take(product, out);
     return SDM_OK;
 }
 
 /* ---- report ---- */
-
-static void add_title(SdmReport *r, const Fusing *f)
-{
-    const SdmViews *const v = f->views;
-    sdm_report_title(r, v->options.output, "%s · %s · %s · stereodem %s", v->id[v->first], f->kind,
-                     v->time_utc[v->first][0] ? v->time_utc[v->first] : "time unknown", SDM_VERSION);
-}
 
 static void add_scene(SdmReport *r, const Fusing *f)
 {
@@ -279,8 +249,26 @@ static void add_inputs(SdmReport *r, const Fusing *f)
         }
 }
 
+void sdm_pair_figures(const SdmPairResult *p, SdmField out[SDM_PAIR_FIGURES])
+{
+    const SdmField field[SDM_PAIR_FIGURES] = {SDM_FIELD("base_height", p->base_height),
+                                              SDM_FIELD("days_apart", p->days_apart),
+                                              SDM_FIELD("overlap", p->overlap),
+                                              SDM_FIELD("sigma_m", p->sigma_m),
+                                              SDM_FIELD("weight", p->weight),
+                                              SDM_FIELD("agreement", p->agreement),
+                                              SDM_FIELD("trust", p->trust),
+                                              SDM_FIELD("smooth_m", p->smooth_m),
+                                              SDM_FIELD("coverage", p->coverage),
+                                              SDM_FIELD("pointing_residual_px", p->pointing_residual_px),
+                                              SDM_FIELD("tie_points", p->tie_points),
+                                              SDM_FIELD("wall_s", p->wall_s)};
+    memcpy(out, field, sizeof field);
+}
+
 static void add_pair(SdmReportItem list, SdmReportItem page, const SdmPairResult *p)
 {
+    SdmField figure[SDM_PAIR_FIGURES];
     const double days = p->days_apart;
     const char *const apart = isnan(days)  ? "unknown"
                               : days < 1.0 ? sdm_report_printf(page.report, "%.0f s", 86400.0 * days)
@@ -288,12 +276,10 @@ static void add_pair(SdmReportItem list, SdmReportItem page, const SdmPairResult
     const SdmReportItem pair = sdm_report_group(list, NULL);
     SDM_REPORT(pair, SDM_FIELD("left", p->left), SDM_FIELD("right", p->right), SDM_FIELD("names", p->names),
                SDM_FIELD("reference", p->reference));
-    for (int i = 0; i < SDM_PAIR_FIGURES; i++) {
-        const SdmPairFigure *const f = &sdm_pair_figures[i];
-        if (i == SDM_PAIR_FIGURES_FIRST)
-            sdm_report_numbers(pair, "apply_m", p->apply_m, 3);
-        sdm_report_number(pair, f->key, *(const double *)(const void *)((const char *)p + f->offset));
-    }
+    sdm_pair_figures(p, figure);
+    sdm_report_add(pair, figure, SDM_PAIR_FIGURES_FIRST);
+    sdm_report_numbers(pair, "apply_m", p->apply_m, 3);
+    sdm_report_add(pair, figure + SDM_PAIR_FIGURES_FIRST, SDM_PAIR_FIGURES - SDM_PAIR_FIGURES_FIRST);
     sdm_report_row(page, "%s%s\t%.2f\t%s\t%.0f %%\t%.2f, %.2f, %.2f m\t%.1f %%\t%.3f px", p->names,
                    p->reference ? " (reference)" : "", p->base_height, apart, 100.0 * p->weight,
                    p->apply_m[0], p->apply_m[1], p->apply_m[2], 100.0 * p->coverage, p->pointing_residual_px);
@@ -362,13 +348,15 @@ static void add_summary(SdmReport *r, const Fusing *f, const SdmProduct *p)
 static void build(SdmContext *ctx, const SdmProduct *p, const void *what, SdmReport *r)
 {
     const Fusing *const f = what;
-    add_title(r, f);
+    const SdmViews *const v = f->views;
+    sdm_report_title(r, v->options.output, "%s · %s · %s · stereodem %s", v->id[v->first], f->kind,
+                     v->time_utc[v->first][0] ? v->time_utc[v->first] : "time unknown", SDM_VERSION);
     sdm_report_program(r, p);
     add_scene(r, f);
     add_inputs(r, f);
     const SdmEffective found = {
         .grid = p->request.grid, .hmin_m = NAN, .hmax_m = NAN, .threads = sdm_threads(ctx)};
-    (void)sdm_report_options(r, &f->views->options, SDM_CMD_RUN, &found);
+    (void)sdm_report_options(r, &v->options, SDM_CMD_RUN, &found);
     add_summary(r, f, p);
     const SdmReportItem grid = sdm_report_grid(r, p);
     SDM_REPORT(grid, SDM_FIELD("qa_score_step", SDM_SCORE_STEP), SDM_FIELD("qa_gap_step_m", p->metres_step),
@@ -403,7 +391,8 @@ static SdmStatus write_product(Fusing *f, SdmStack *s)
     PASS(sdm_stack_combine(s, product, &f->work.blocks));
     sdm_progress(s->ctx, 9, 0.9, "write");
     f->work.wall_s = sdm_now_s() - v->started_s;
-    PASS(take_result(f, product));
+    PASS(take_doubts(v, f->result));
+    sdm_dem_result_take(product, f->result);
     return sdm_report_publish(s->ctx, product, build, f, &f->work, v->lease);
 }
 
@@ -413,13 +402,7 @@ SdmStatus sdm_views_fuse(SdmViews *v, SdmDemResult *result)
     SdmOptions options = v->options;
     SdmStackOptions stack;
     gather(v, &f);
-    const SdmStackFusion fusion = {.sigma_m = f.sigma_m,
-                                   .trust = f.trust,
-                                   .least_m = LEAST_GSD * f.pair[0]->gsd_m,
-                                   .ortho = f.ortho,
-                                   .views = f.view,
-                                   .reference = 0,
-                                   .place = f.place};
+    const SdmStackFusion fusion = {.dem = f.fused, .least_m = LEAST_GSD * f.pair[0]->gsd_m, .place = f.place};
     sdm_stack_default(&stack);
     stack.align = "xyz";
     stack.fusion = &fusion;
@@ -433,6 +416,6 @@ SdmStatus sdm_views_fuse(SdmViews *v, SdmDemResult *result)
     sdm_log(v->ctx, SDM_LOG_INFO, 8, "fuse the DEMs of %d pairs", f.count);
     PASS(sdm_stack_open(&s, f.dem, f.count));
     PASS(sdm_stack_prepare(&s));
-    keep_shifts(&f, &s);
+    PASS(take_pairs(&f, &s));
     return write_product(&f, &s);
 }

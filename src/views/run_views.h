@@ -4,6 +4,7 @@
 
 #include "coreg/stack.h"
 #include "product/dem_result.h"
+#include "product/fields.h"
 
 /* As sdm_run_scene(), from three views or more, at most SDM_MAX_VIEWS: images with RPC, or folders of
  * products. They are paired, each pair is matched on one grid, and the DEMs are fused; see docs/views.md.
@@ -13,10 +14,6 @@
 SdmStatus sdm_run_several(SdmContext *ctx, const char *const *views, int count, SdmKeptProduct *keep,
                           SdmDemResult *result);
 
-/* Figures of a pair in the order of the report and of the result: those before its moves, then the others. */
-typedef struct SdmPairFigure {
-    const char *key;
-    size_t offset; /* of a double in SdmPairResult */
-} SdmPairFigure;
+/* Figures of a pair for the report and the result: those before its moves, then the others. */
 enum { SDM_PAIR_FIGURES = 12, SDM_PAIR_FIGURES_FIRST = 7 };
-extern const SdmPairFigure sdm_pair_figures[SDM_PAIR_FIGURES];
+void sdm_pair_figures(const SdmPairResult *p, SdmField out[SDM_PAIR_FIGURES]);
