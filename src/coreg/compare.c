@@ -77,8 +77,8 @@ static SdmStatus open_grid(SdmComparison *w)
     return sdm_input_raster_load(w->ctx, &w->in[SDM_IN_DEM], grid, SDM_KERNEL_NEAREST, g->dem_m);
 }
 
-/* What an input says of a cell, by its value there: the class; land outside of --within or --area has none,
- * and outside of --area there is no DEM; stable is what is not 0 in --mask, nor in --exclude. */
+/* Mark a cell by the value of an input there: its class; land outside of --within or --area has none, and
+ * outside of --area there is no DEM; stable is what is not 0 in --mask, nor in --exclude. */
 static void mark_cell(SdmComparison *w, int input, int64_t cell, float value)
 {
     uint8_t *const mask = &w->g.mask[cell];
@@ -97,8 +97,8 @@ static void mark_cell(SdmComparison *w, int input, int64_t cell, float value)
     }
 }
 
-/* Mask of the cells from --class, --within, --area, --mask and --exclude: class bits, and SDM_COREG_STABLE for
- * those that count. */
+/* Mask of the cells from --class, --within, --area, --mask and --exclude: class bits, and SDM_COREG_STABLE
+ * for those that count. */
 static SdmStatus load_cells(SdmComparison *w)
 {
     static const char *const without[SDM_INPUTS] = {
@@ -129,42 +129,6 @@ static SdmStatus load_cells(SdmComparison *w)
 
 /* ---- residuals by what lies there ---- */
 
-/* Derivative from a value and its neighbours on one axis: central, else one-sided, else NaN. */
-static double derivative(double before, double here, double after, double step)
-{
-    if (isfinite(before) && isfinite(after))
-        return (after - before) / (2.0 * step);
-    if (isfinite(after))
-        return (after - here) / step;
-    return (here - before) / step;
-}
-
-double sdm_compare_ground(const SdmComparison *w, int64_t place, double slope[2])
-{
-    const SdmCoregGrid *const g = &w->g;
-    const int64_t i = place % g->cols, j = place / g->cols;
-    if (w->out->points) {
-        if (slope) {
-            slope[0] = (double)w->at.east[place];
-            slope[1] = (double)w->at.north[place];
-        }
-        return w->at.height_m[place];
-    }
-    const float *const h = g->reference_m + place;
-    const double here = (double)*h;
-    if (!slope)
-        return here;
-    slope[0] = derivative(i > 0 ? (double)h[-1] : NAN, here, i + 1 < g->cols ? (double)h[1] : NAN, g->dx_m);
-    slope[1] = derivative(j + 1 < g->rows ? (double)h[g->cols] : NAN, here, j > 0 ? (double)h[-g->cols] : NAN,
-                          g->dy_m);
-    return here;
-}
-
-int sdm_compare_class_bin(const SdmComparison *w, int64_t place)
-{
-    return w->at.class[place];
-}
-
 static int slope_bin(const SdmComparison *w, int64_t place)
 {
     double slope[2];
@@ -180,36 +144,6 @@ static int height_bin(const SdmComparison *w, int64_t place)
     while (k + 1 < SDM_COMPARE_BANDS && height_m >= w->out->band[k].hi)
         k++;
     return k;
-}
-
-void sdm_compare_stats_by(const SdmComparison *w, SdmCompareBin *bin_of, int bins, const double *middle_m,
-                          SdmCompareRange *out)
-{
-    const SdmPlaces *const p = &w->at;
-    int64_t end[SDM_COMPARE_CLASSES + 1] = {0};
-    int16_t *const bin = (int16_t *)(void *)p->spare;
-#pragma omp parallel for num_threads(w->g.threads) schedule(static)
-    for (int64_t i = 0; i < p->count; i++)
-        bin[i] = (int16_t)(isnan(p->residual_m[i]) ? -1 : bin_of(w, i));
-    for (int64_t i = 0; i < p->count; i++)
-        end[bin[i] + 1] += bin[i] >= 0;
-    for (int k = 0; k < bins; k++)
-        end[k + 1] += end[k];
-    for (int64_t i = 0; i < p->count; i++) {
-        double slope[2];
-        if (bin[i] < 0)
-            continue;
-        float *const value = &p->value[end[bin[i]]++];
-        *value = p->residual_m[i];
-        if (middle_m) {
-            sdm_compare_ground(w, i, slope);
-            *value = (float)(((double)*value - *middle_m) / hypot(slope[0], slope[1]));
-        }
-    }
-    for (int k = 0; k < bins; k++) {
-        const int64_t first = k ? end[k - 1] : 0;
-        sdm_error_stats(p->value + first, end[k] - first, p->spare, &out[k].aligned);
-    }
 }
 
 /* Heights of one ground in two units share such a part of their variance. */
@@ -344,7 +278,7 @@ static void measure_points(const void *surfaces, const double move_m[2], size_t 
     }
 }
 
-/* Residuals and slopes at the points, with the DEM moved; the map of the page. */
+/* Residuals and slopes at the points, with the DEM moved. */
 static void find_point_residuals(SdmComparison *w)
 {
     SdmPlaces *const p = &w->at;

@@ -1,4 +1,4 @@
-/* A comparison while it runs: the open files, the grid, the places where the surfaces are compared, the page. */
+/* A comparison while it runs: open files, grid, places where the surfaces are compared, page. */
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -36,8 +36,8 @@ typedef struct SdmComparePage {
     SdmErrorLag lag[SDM_PLOTTED_LAGS];
 } SdmComparePage;
 
-/* Places where the surfaces are compared; arrays of `count`.  Those of a raster are the cells of the grid, and
- * the arrays are its own. */
+/* Places where the surfaces are compared; arrays of `count`.  Those of a raster are the cells of the grid,
+ * and the arrays are its own. */
 typedef struct SdmPlaces {
     int64_t count;
     float *residual_m;            /* moved DEM minus reference; NaN: none */
@@ -62,11 +62,13 @@ typedef struct SdmComparison {
     SdmCompareResult *out;
 } SdmComparison;
 
+/* ---- compare_bins.c ---- */
+
 /* Height of the reference at a place and, unless slope is NULL, the slopes of the surface that is resampled
  * towards east and north; NaN: not known. */
 double sdm_compare_ground(const SdmComparison *w, int64_t place, double slope[2]);
-/* Statistics of the residuals of each bin, at most SDM_COMPARE_CLASSES; middle_m not NULL: of what exceeds it,
- * by the tangent of the slope.  bin_of: the bin of a place, -1: none. */
+/* Statistics of the residuals of each bin, at most SDM_COMPARE_CLASSES; middle_m not NULL: of what exceeds
+ * it, by the tangent of the slope.  bin_of: the bin of a place, -1: none. */
 typedef int SdmCompareBin(const SdmComparison *w, int64_t place);
 void sdm_compare_stats_by(const SdmComparison *w, SdmCompareBin *bin_of, int bins, const double *middle_m,
                           SdmCompareRange *out);

@@ -21,12 +21,10 @@ SdmStatus sdm_input_raster_open(SdmContext *ctx, const char *path, const char *r
  * outside. */
 SdmStatus sdm_input_areas_open(SdmContext *ctx, const SdmOutlineSource *source, SdmInputRaster *out);
 void sdm_input_raster_close(SdmInputRaster *raster);
-/* Set srs and wkt to the horizontal part of a CRS. */
-SdmStatus sdm_input_raster_set_srs(SdmContext *ctx, SdmInputRaster *raster, OGRSpatialReferenceH declared);
 /* Check what a DEM to be compared must be: projected or geographic, north up. */
 SdmStatus sdm_input_raster_check_dem(SdmContext *ctx, const SdmInputRaster *dem);
 
-/* ---- input_points.c: points ---- */
+/* ---- points ---- */
 
 typedef struct SdmInputPoints {
     int64_t count;

@@ -144,17 +144,23 @@ static double weight_of(int64_t n, double nmad_m)
     return (double)n / (nmad_m * nmad_m + MIN_VARIANCE_M2);
 }
 
-/* Samples (col0, row0, col1, row1, counted over the grid) that two layers may share; false when there are
- * none. */
+/* The common part of two rectangles (column, row, columns, rows): first column and row, last + 1; false:
+ * there is none. */
+static bool find_common(const int64_t a[4], const int64_t b[4], int64_t box[4])
+{
+    for (int k = 0; k < 2; k++) {
+        const int64_t end_a = a[k] + a[k + 2], end_b = b[k] + b[k + 2];
+        box[k] = a[k] > b[k] ? a[k] : b[k];
+        box[k + 2] = end_a < end_b ? end_a : end_b;
+    }
+    return box[0] < box[2] && box[1] < box[3];
+}
+
+/* Samples, counted over the grid, that two layers may share. */
 static bool common_samples(const SdmLayer *a, const SdmLayer *b, int64_t box[4])
 {
-    const int64_t ac = a->sample_col0 + a->sample_cols, ar = a->sample_row0 + a->sample_rows,
-                  bc = b->sample_col0 + b->sample_cols, br = b->sample_row0 + b->sample_rows;
-    box[0] = a->sample_col0 > b->sample_col0 ? a->sample_col0 : b->sample_col0;
-    box[1] = a->sample_row0 > b->sample_row0 ? a->sample_row0 : b->sample_row0;
-    box[2] = ac < bc ? ac : bc;
-    box[3] = ar < br ? ar : br;
-    return box[0] < box[2] && box[1] < box[3];
+    return find_common((int64_t[]){a->sample_col0, a->sample_row0, a->sample_cols, a->sample_rows},
+                       (int64_t[]){b->sample_col0, b->sample_row0, b->sample_cols, b->sample_rows}, box);
 }
 
 /* Differences of a pair at its stable samples, or at all.  @return how many */
@@ -255,21 +261,12 @@ static SdmStatus choose_pairs(SdmStack *s, SdmObservation *pair, int *count)
     return SDM_OK;
 }
 
-/* First cell of a window of w cells within [first, end), centred on `middle` as far as that allows. */
-static int64_t window_start(int64_t middle, int64_t w, int64_t first, int64_t end)
-{
-    const int64_t start = middle - w / 2;
-    return start < first ? first : start > end - w ? end - w : start;
-}
-
 /* Window of cells around the mean position of the samples that both layers have. */
 static SdmCellWindow common_window(const SdmStack *s, const SdmLayer *a, const SdmLayer *b)
 {
-    int64_t n = 0, sum[2] = {0, 0};
-    const int64_t c0 = a->col0 > b->col0 ? a->col0 : b->col0, r0 = a->row0 > b->row0 ? a->row0 : b->row0;
-    const int64_t ac = a->col0 + a->cols, bc = b->col0 + b->cols, ar = a->row0 + a->rows,
-                  br = b->row0 + b->rows;
-    const int64_t c1 = ac < bc ? ac : bc, r1 = ar < br ? ar : br, step = s->sample_step;
+    int64_t n = 0, sum[2] = {0, 0}, box[4], start[2], size[2];
+    find_common((int64_t[]){a->col0, a->row0, a->cols, a->rows},
+                (int64_t[]){b->col0, b->row0, b->cols, b->rows}, box);
     for (int64_t i = 0; i < a->sample_cols * a->sample_rows; i++) {
         const int64_t col = a->sample_col0 + i % a->sample_cols, row = a->sample_row0 + i / a->sample_cols;
         const int64_t at = sdm_layer_sample_at(b, col, row);
@@ -279,18 +276,20 @@ static SdmCellWindow common_window(const SdmStack *s, const SdmLayer *a, const S
         sum[1] += row;
         n++;
     }
-    const int64_t w = c1 - c0 < MAX_EDGE ? c1 - c0 : MAX_EDGE, h = r1 - r0 < MAX_EDGE ? r1 - r0 : MAX_EDGE;
-    return (SdmCellWindow){.col0 = window_start(n ? sum[0] / n * step : c0, w, c0, c1),
-                           .row0 = window_start(n ? sum[1] / n * step : r0, h, r0, r1),
-                           .w = w,
-                           .h = h,
-                           .stride = 1};
+    for (int k = 0; k < 2; k++) { /* centred there, as far as what they share allows */
+        size[k] = box[k + 2] - box[k] < MAX_EDGE ? box[k + 2] - box[k] : MAX_EDGE;
+        start[k] = (n ? sum[k] / n * s->sample_step : box[k]) - size[k] / 2;
+        start[k] = start[k] > box[k + 2] - size[k] ? box[k + 2] - size[k] : start[k];
+        start[k] = start[k] < box[k] ? box[k] : start[k];
+    }
+    return (SdmCellWindow){.col0 = start[0], .row0 = start[1], .w = size[0], .h = size[1], .stride = 1};
 }
 
 /* Heights of a layer over the window, without filled ones. */
-static SdmStatus read_measured(const SdmStack *s, const SdmLayer *l, SdmCellWindow w, float *height_m,
-                               uint8_t *filled)
+static SdmStatus read_measured(const SdmStack *s, const SdmLayer *l, SdmCellWindow w, float *height_m)
 {
+    SDM_OWNED uint8_t *filled = NULL;
+    PASS(sdm_alloc(s->ctx, &filled, (size_t)(w.w * w.h), 1, "mask"));
     const SdmLocale own = sdm_thread_begin(s->ctx);
     const SdmStatus st = sdm_layer_read(s, l, w, height_m, filled);
     sdm_thread_end(own);
@@ -303,21 +302,18 @@ static SdmStatus read_measured(const SdmStack *s, const SdmLayer *l, SdmCellWind
 static SdmStatus load_pair(const SdmStack *s, const SdmObservation *o, SdmCellWindow w, SdmCoregGrid *g)
 {
     SdmStatus one = SDM_OK, other = SDM_OK;
-    SDM_OWNED uint8_t *filled = NULL;
-    const size_t n = (size_t)(w.w * w.h);
     *g = (SdmCoregGrid){.cols = w.w, .rows = w.h, .dx_m = s->dx_m, .dy_m = s->dy_m, .threads = s->threads};
     PASS(sdm_coreg_open(s->ctx, g));
-    PASS(sdm_alloc(s->ctx, &filled, 2 * n, 1, "mask"));
 #pragma omp parallel sections num_threads(s->threads > 1 ? 2 : 1)
     {
 #pragma omp section
-        one = read_measured(s, &s->layer[o->a], w, g->dem_m, filled);
+        one = read_measured(s, &s->layer[o->a], w, g->dem_m);
 #pragma omp section
-        other = read_measured(s, &s->layer[o->b], w, g->reference_m, filled + n);
+        other = read_measured(s, &s->layer[o->b], w, g->reference_m);
     }
     PASS(one);
     PASS(other);
-    memset(g->mask, SDM_COREG_STABLE, n);
+    memset(g->mask, SDM_COREG_STABLE, (size_t)(w.w * w.h));
     return SDM_OK;
 }
 
@@ -327,12 +323,10 @@ static SdmStatus read_texture(const SdmStack *s, const SdmLayer *l, SdmCellWindo
 {
     enum { NEAR = 2 }; /* cells */
     SDM_OWNED float *height_m = NULL;
-    SDM_OWNED uint8_t *filled = NULL;
     const SdmBlock block = {.col0 = w.col0, .row0 = w.row0, .w = w.w, .h = w.h};
     const float step_m = (float)(2.0 * s->dy_m);
     PASS(sdm_alloc(s->ctx, &height_m, (size_t)(w.w * w.h), sizeof *height_m, "heights"));
-    PASS(sdm_alloc(s->ctx, &filled, (size_t)(w.w * w.h), 1, "heights"));
-    PASS(read_measured(s, l, w, height_m, filled));
+    PASS(read_measured(s, l, w, height_m));
     PASS(sdm_fused_read_ortho(s, l, &block, out));
 #pragma omp parallel for schedule(static) num_threads(s->threads)
     for (int64_t i = 0; i < w.w * w.h; i++) {

@@ -15,8 +15,9 @@ static const double OUTLIER_NMADS = 3.0; /* a node beyond is an error of another
 
 /* Nodes of a layer, bias_rows x bias_cols. */
 typedef struct LayerNodes {
-    float *median_m; /* of the stable residuals around the node; NaN where there are too few */
-    uint8_t *alone;  /* 1: the layer has heights there, and no other layer has; median_m is 0 */
+    float
+        *median_m; /* of the stable residuals around the node; NaN where there are too few, INFINITY where the
+                      * layer has heights and no other layer has */
     double spread_m, limit_m, weight, distance_m; /* NMAD and outlier limit of median_m; weight of the layer
                                                    * in the mean, and RMS distance from it */
 } LayerNodes;
@@ -39,11 +40,6 @@ static int64_t grid_node(const NodeSums *sums, const SdmLayer *l, int64_t k)
     return (l->bias_row0 + k / l->bias_cols) * sums->cols + l->bias_col0 + k % l->bias_cols;
 }
 
-static bool counts(const LayerNodes *v, int64_t k)
-{
-    return !isnan(v->median_m[k]) && !v->alone[k];
-}
-
 static SdmStatus nodes_open(SdmStack *s, LayerNodes **out)
 {
     PASS(sdm_alloc(s->ctx, out, (size_t)s->count, sizeof **out, "smooth errors"));
@@ -54,8 +50,7 @@ static SdmStatus nodes_open(SdmStack *s, LayerNodes **out)
         l->bias_cols = (l->sample_col0 + l->sample_cols) / s->bias_step + 1 - l->bias_col0;
         l->bias_rows = (l->sample_row0 + l->sample_rows) / s->bias_step + 1 - l->bias_row0;
         const size_t n = (size_t)node_count(l);
-        PASS(SDM_ALLOC(s->ctx, "smooth errors", SDM_ARRAY((*out)[i].median_m, n),
-                       SDM_ARRAY((*out)[i].alone, n), SDM_ARRAY(l->bias_m, n)));
+        PASS(SDM_ALLOC(s->ctx, "smooth errors", SDM_ARRAY((*out)[i].median_m, n), SDM_ARRAY(l->bias_m, n)));
     }
     return SDM_OK;
 }
@@ -63,7 +58,7 @@ static SdmStatus nodes_open(SdmStack *s, LayerNodes **out)
 static void nodes_close(const SdmStack *s, LayerNodes **nodes)
 {
     for (int i = 0; *nodes && i < s->count; i++)
-        SDM_FREE(&(*nodes)[i].median_m, &(*nodes)[i].alone);
+        sdm_free(&(*nodes)[i].median_m);
     sdm_free(nodes);
 }
 
@@ -83,7 +78,7 @@ static void sums_close(NodeSums *sums)
 }
 
 /* Median of a layer's stable residuals around a node; see LayerNodes. */
-static float node_median(const SdmStack *s, const SdmLayer *l, int64_t col, int64_t row, uint8_t *alone)
+static float node_median(const SdmStack *s, const SdmLayer *l, int64_t col, int64_t row)
 {
     float value[MAX_STEP_SAMPLES * MAX_STEP_SAMPLES];
     const int64_t step = s->bias_step, c0 = (l->bias_col0 + col) * step - l->sample_col0,
@@ -96,8 +91,9 @@ static float node_median(const SdmStack *s, const SdmLayer *l, int64_t col, int6
             if (!isnan(l->residual[at]) && !l->unstable[at])
                 value[n++] = l->residual[at];
         }
-    *alone = 4 * n < step * step && without_others > n;
-    return 4 * n < step * step ? (*alone ? 0.0F : NAN) : (float)sdm_median_f32(value, n);
+    if (4 * n >= step * step)
+        return (float)sdm_median_f32(value, n);
+    return without_others > n ? INFINITY : NAN;
 }
 
 /* NMAD of a layer's nodes -> spread_m; NaN for few. */
@@ -107,7 +103,7 @@ static SdmStatus find_spread(SdmStack *s, const SdmLayer *l, LayerNodes *v)
     int64_t n = 0;
     PASS(sdm_alloc(s->ctx, &value, (size_t)node_count(l) + 1, sizeof *value, "smooth errors"));
     for (int64_t k = 0; k < node_count(l); k++)
-        if (counts(v, k))
+        if (isfinite(v->median_m[k]))
             value[n++] = v->median_m[k];
     v->spread_m = n < MIN_NODES ? (double)NAN : sdm_nmad_f32(value, n, NULL);
     return SDM_OK;
@@ -142,7 +138,7 @@ static void add_layers(const SdmStack *s, const LayerNodes *nodes, NodeSums *sum
     memset(sums->layers, 0, n * sizeof *sums->layers);
     for (int i = 0; i < s->count; i++)
         for (int64_t k = 0; k < node_count(&s->layer[i]); k++)
-            if (counts(&nodes[i], k)) {
+            if (isfinite(nodes[i].median_m[k])) {
                 const int64_t at = grid_node(sums, &s->layer[i], k);
                 sums->value[at] += nodes[i].weight * (double)nodes[i].median_m[k];
                 sums->weight[at] += nodes[i].weight;
@@ -157,7 +153,7 @@ static double distance_from_mean(const SdmLayer *l, const LayerNodes *v, const N
     int64_t n = 0;
     for (int64_t k = 0; k < node_count(l); k++) {
         const int64_t at = grid_node(sums, l, k);
-        if (!counts(v, k) || sums->layers[at] < 2)
+        if (!isfinite(v->median_m[k]) || sums->layers[at] < 2)
             continue;
         const double d = (double)v->median_m[k] - sums->value[at] / sums->weight[at];
         sum += d * d;
@@ -216,8 +212,8 @@ static SdmStatus add_bias(SdmStack *s, SdmLayer *l, LayerNodes *v, const NodeSum
 {
     for (int64_t k = 0; k < node_count(l); k++) {
         const int64_t at = grid_node(sums, l, k);
-        if (counts(v, k))
-            v->median_m[k] = sums->layers[at] < 2
+        if (!isnan(v->median_m[k]))
+            v->median_m[k] = sums->layers[at] < 2 || isinf(v->median_m[k])
                                  ? 0.0F
                                  : (float)((double)v->median_m[k] - sums->value[at] / sums->weight[at]);
     }
@@ -232,7 +228,7 @@ static SdmStatus improve(SdmStack *s, LayerNodes *nodes, NodeSums *sums, double 
 {
     for (int i = 0; i < s->count; i++)
         for (int64_t k = 0; k < node_count(&s->layer[i]); k++)
-            if (!(fabs((double)nodes[i].median_m[k]) <= nodes[i].limit_m) && !nodes[i].alone[k])
+            if (isfinite(nodes[i].median_m[k]) && !(fabs((double)nodes[i].median_m[k]) <= nodes[i].limit_m))
                 nodes[i].median_m[k] = NAN;
     if (first)
         find_weights(s, nodes, sums, spare);
@@ -263,8 +259,8 @@ SdmStatus sdm_stack_bias(SdmStack *s)
 #pragma omp parallel for schedule(dynamic, 1) num_threads(s->threads)
         for (int i = 0; i < s->count; i++)
             for (int64_t k = 0; k < node_count(&s->layer[i]); k++)
-                nodes[i].median_m[k] = node_median(s, &s->layer[i], k % s->layer[i].bias_cols,
-                                                   k / s->layer[i].bias_cols, &nodes[i].alone[k]);
+                nodes[i].median_m[k] =
+                    node_median(s, &s->layer[i], k % s->layer[i].bias_cols, k / s->layer[i].bias_cols);
         if (round == 0)
             TRY(assess(s, nodes, spare, &usual_m, &worth));
         if (worth) {

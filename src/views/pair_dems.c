@@ -27,10 +27,12 @@ static SdmStatus name_record(const SdmViews *v, int number, uint64_t fingerprint
 
 /* ---- files ---- */
 
-static void remove_dem(const SdmViews *v, int number, SdmOutputFiles *files)
+static void remove_dem(const SdmViews *v, int number)
 {
+    SDM_OWNED SdmOutputFiles *files = NULL;
     char dem[SDM_PATH_SIZE], path[SDM_PATH_SIZE];
-    if (name_dem(v, number, dem) != SDM_OK || sdm_output_files_name(NULL, dem, files) != SDM_OK)
+    if (name_dem(v, number, dem) || sdm_alloc(NULL, &files, 1, sizeof *files, "names") ||
+        sdm_output_files_name(NULL, dem, files))
         return;
     for (int i = 0; i < SDM_FILES; i++)
         unlink(files->path[i]);
@@ -46,12 +48,10 @@ static void remove_dem(const SdmViews *v, int number, SdmOutputFiles *files)
 
 void sdm_views_remove(const SdmViews *v)
 {
-    SdmOutputFiles *files = NULL;
-    if (!*v->folder || sdm_alloc(NULL, &files, 1, sizeof *files, "names") != SDM_OK)
+    if (!*v->folder)
         return;
     for (int number = 1; number <= SDM_MAX_VIEW_PAIRS; number++)
-        remove_dem(v, number, files);
-    sdm_free(&files);
+        remove_dem(v, number);
     rmdir(v->folder);
 }
 
@@ -131,16 +131,13 @@ static SdmStatus make_dem(SdmViews *v, SdmViewPair *p)
 /* A pair that makes no DEM costs itself alone: another one takes its place. */
 static void leave_out(SdmViews *v, SdmViewPair *p)
 {
-    SdmOutputFiles *files = NULL;
     const char *const sentence = sdm_error(v->ctx);
     if (!*v->failure)
         snprintf(v->failure, sizeof v->failure, "%s", sentence);
     sdm_view_pair_refuse(p, sentence);
     sdm_log(v->ctx, SDM_LOG_WARNING, 9, "%s and %s are left out: %s", sdm_view_name(v, p->left),
             sdm_view_name(v, p->right), p->why);
-    if (sdm_alloc(NULL, &files, 1, sizeof *files, "names") == SDM_OK)
-        remove_dem(v, p->number, files);
-    sdm_free(&files);
+    remove_dem(v, p->number);
     SdmViewPair *const spare = sdm_views_spare(v);
     if (spare)
         sdm_log(v->ctx, SDM_LOG_INFO, 1, "%s and %s take their place", sdm_view_name(v, spare->left),

@@ -59,31 +59,25 @@ static SdmStatus check(SdmViews *v)
     return check_twice(v);
 }
 
-/* The DEMs of pairs lie in files until they are fused. */
-static SdmStatus begin_in_memory(SdmViews *v)
-{
-    char folder[SDM_PATH_SIZE];
-    const char *const given = getenv("TMPDIR"), *const top = given && *given ? given : "/tmp";
-    PASS(sdm_format(v->ctx, folder, sizeof folder, "%s/stereodem-views-XXXXXX", top));
-    if (!sdm_system_make_own_folder(folder))
-        return sdm_fail(v->ctx, SDM_ERR_IO,
-                        "%s: no folder for the DEMs of the pairs can be made there: %s; name another one in "
-                        "TMPDIR",
-                        top, strerror(errno));
-    memcpy(v->folder, folder, sizeof folder);
-    return SDM_OK;
-}
-
-/* Take the output and make the folder. */
+/* Take the output and make the folder; in memory, too, the DEMs of pairs lie in files until they are
+ * fused. */
 static SdmStatus begin(SdmViews *v)
 {
     char folder[SDM_PATH_SIZE];
-    if (v->keep)
-        return begin_in_memory(v);
-    PASS(sdm_lease_take_output(v->ctx, v->options.output, &v->lease));
-    v->has_log = sdm_run_log_begin(v->ctx, v->options.output, "run");
-    PASS(sdm_format(v->ctx, folder, sizeof folder, "%s.views", v->options.output));
-    PASS(sdm_file_make_folder(v->ctx, folder));
+    const char *const given = getenv("TMPDIR"), *const top = given && *given ? given : "/tmp";
+    if (v->keep) {
+        PASS(sdm_format(v->ctx, folder, sizeof folder, "%s/stereodem-views-XXXXXX", top));
+        if (!sdm_system_make_own_folder(folder))
+            return sdm_fail(v->ctx, SDM_ERR_IO,
+                            "%s: no folder for the DEMs of the pairs can be made there: %s; name another one "
+                            "in TMPDIR",
+                            top, strerror(errno));
+    } else {
+        PASS(sdm_lease_take_output(v->ctx, v->options.output, &v->lease));
+        v->has_log = sdm_run_log_begin(v->ctx, v->options.output, "run");
+        PASS(sdm_format(v->ctx, folder, sizeof folder, "%s.views", v->options.output));
+        PASS(sdm_file_make_folder(v->ctx, folder));
+    }
     memcpy(v->folder, folder, sizeof folder);
     return SDM_OK;
 }
