@@ -324,7 +324,6 @@ static SdmStatus find_shift_of_points(SdmComparison *w)
 
 static SdmStatus find_shift(SdmComparison *w)
 {
-    SdmCoregShift found;
     const SdmInputRaster *const reference = &w->in[SDM_IN_REFERENCE];
     float *const own_m = w->g.residual_m;
     if (w->out->points)
@@ -333,10 +332,7 @@ static SdmStatus find_shift(SdmComparison *w)
         PASS(sdm_input_raster_load(w->ctx, reference, &w->own, SDM_KERNEL_NEAREST, own_m));
         PASS(sdm_input_raster_match_datum(w->ctx, &w->own, reference, NULL, own_m, w->out->note));
     }
-    PASS(sdm_coreg_shift(w->ctx, &w->g, !w->tilts, &found));
-    w->out->move = found.move;
-    w->out->aligned = found.residual;
-    return SDM_OK;
+    return sdm_coreg_shift(w->ctx, &w->g, !w->tilts, &w->out->move, &w->out->aligned);
 }
 
 /* Metres from the middle of the grid to a place of the DEM, east and north; cells of a large grid serve in

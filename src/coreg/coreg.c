@@ -520,12 +520,13 @@ static SdmStatus find_residuals(SdmContext *ctx, SdmCoregGrid *g, const double m
     return SDM_OK;
 }
 
-SdmStatus sdm_coreg_shift(SdmContext *ctx, SdmCoregGrid *g, bool judge, SdmCoregShift *out)
+SdmStatus sdm_coreg_shift(SdmContext *ctx, SdmCoregGrid *g, bool judge, SdmShift *move,
+                          SdmErrorStats *residual)
 {
     SDM_CLOSED_BY(places_close) Places places = {.g = g};
     const double cell_m = fmin(g->dx_m, g->dy_m);
     int64_t n = 0;
-    *out = (SdmCoregShift){.move = {.undetermined = 0}};
+    *move = (SdmShift){.undetermined = 0};
     if (g->own_cells)
         PASS(sdm_coreg_fit(ctx, g, g->residual_m, SDM_COREG_STABLE, SDM_COREG_STABLE));
     else
@@ -541,15 +542,15 @@ SdmStatus sdm_coreg_shift(SdmContext *ctx, SdmCoregGrid *g, bool judge, SdmCoreg
                                .walls = cell_m < SDM_SHIFT_WALL_CELL_M,
                                .threads = g->threads,
                                .work = places.work};
-    PASS(sdm_shift_fit(ctx, &task, &out->move));
+    PASS(sdm_shift_fit(ctx, &task, move));
     if (judge)
-        PASS(sdm_shift_judge(ctx, &task, &out->move));
-    sdm_log(ctx, SDM_LOG_VERBOSE, 0, "co-registration: east %.3f north %.3f up %.3f m", out->move.move_m[0],
-            out->move.move_m[1], out->move.move_m[2]);
-    PASS(find_residuals(ctx, g, out->move.move_m));
+        PASS(sdm_shift_judge(ctx, &task, move));
+    sdm_log(ctx, SDM_LOG_VERBOSE, 0, "co-registration: east %.3f north %.3f up %.3f m", move->move_m[0],
+            move->move_m[1], move->move_m[2]);
+    PASS(find_residuals(ctx, g, move->move_m));
     for (int64_t i = 0; i < g->rows * g->cols; i++)
         if (!isnan(g->residual_m[i]))
             g->scratch[n++] = g->residual_m[i];
-    sdm_error_stats(g->scratch, n, g->spline, &out->residual);
+    sdm_error_stats(g->scratch, n, g->spline, residual);
     return SDM_OK;
 }

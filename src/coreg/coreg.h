@@ -61,17 +61,13 @@ SdmStatus sdm_spline_shift(SdmContext *ctx, const SdmCoregGrid *g, double dcol, 
  * metres a cell. */
 double sdm_coreg_height(const SdmCoregGrid *g, double col, double row, double slope[2]);
 
-typedef struct SdmCoregShift {
-    SdmShift move;          /* lays the DEM on the reference */
-    SdmErrorStats residual; /* of the common cells, after the move */
-} SdmCoregShift;
-
-/* Find the move from the common cells, of which there is at least one, after sdm_coreg_mark().  residual_m
- * becomes moved DEM - reference in the common cells where the reference is known around, NaN elsewhere.
- * judge: keep the DEM in its place where sdm_shift_judge() says so.  Does not depend on the number of
- * threads.
+/* Find the move that lays the DEM on the reference from the common cells, of which there is at least one,
+ * after sdm_coreg_mark().  residual_m becomes moved DEM - reference in the common cells where the reference
+ * is known around, NaN elsewhere; *residual: figures of these.  judge: keep the DEM in its place where
+ * sdm_shift_judge() says so.  Does not depend on the number of threads.
  * @return SDM_OK, SDM_ERR_MEMORY, _STOPPED */
-SdmStatus sdm_coreg_shift(SdmContext *ctx, SdmCoregGrid *g, bool judge, SdmCoregShift *out);
+SdmStatus sdm_coreg_shift(SdmContext *ctx, SdmCoregGrid *g, bool judge, SdmShift *move,
+                          SdmErrorStats *residual);
 
 /* ---- tilt.c: residuals of a comparison with their places -> a plane, by robust least squares ---- */
 

@@ -386,24 +386,25 @@ static SdmStatus measure_texture(const SdmStack *s, SdmObservation *o, double *e
 static SdmStatus measure_shift(const SdmStack *s, SdmObservation *o, double *east_m, double *north_m)
 {
     SDM_CLOSED_BY(sdm_coreg_close) SdmCoregGrid g = {0};
-    SdmCoregShift found;
+    SdmShift found;
+    SdmErrorStats residual;
     PASS(load_pair(s, o, common_window(s, &s->layer[o->a], &s->layer[o->b]), &g));
     o->samples = 0;
     if (sdm_coreg_mark(&g, NULL) < MIN_COMMON)
         return SDM_OK;
-    PASS(sdm_coreg_shift(s->ctx, &g, true, &found));
-    const SdmShift *const move = &found.move;
+    PASS(sdm_coreg_shift(s->ctx, &g, true, &found, &residual));
+    const SdmShift *const move = &found;
     const bool far = !(hypot(move->move_m[0], move->move_m[1]) < MAX_SHIFT_CELLS * s->dx_m);
     const char *const why = move->undetermined ? "the ground is flat or a plane"
                             : far              ? "too far"
                                                : sdm_shift_verdict_text(move->verdict);
     sdm_log(s->ctx, SDM_LOG_VERBOSE, 8, "%s to %s: east %.2f north %.2f up %.2f m, NMAD %.2f m%s%s",
             s->layer[o->a].path, s->layer[o->b].path, move->move_m[0], move->move_m[1], move->move_m[2],
-            found.residual.nmad_m, *why ? ", not used: " : "", why);
+            residual.nmad_m, *why ? ", not used: " : "", why);
     if (move->undetermined || far || move->verdict)
         return SDM_OK;
-    o->samples = found.residual.count;
-    o->weight = weight_of(o->samples, found.residual.nmad_m);
+    o->samples = residual.count;
+    o->weight = weight_of(o->samples, residual.nmad_m);
     *east_m = -move->move_m[0];
     *north_m = -move->move_m[1];
     return SDM_OK;
