@@ -1,10 +1,12 @@
-/* The name of a command -> its options: their tables and defaults. */
+/* The name of a command -> its options: their tables and defaults; its result as JSON. */
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include "coreg/compare.h"
 #include "coreg/stack.h"
+#include "product/dem_report.h"
 #include "rectified/disparity.h"
+#include "scene/scene.h"
 
 #include <cJSON.h>
 
@@ -44,3 +46,12 @@ void sdm_command_defaults(const SdmCommandOptions *command, SdmCommandValues *va
  * FILE.png: a file to write), input (a file to read), range, lowest, highest, choices, default, help; a
  * field that does not apply is left out.  The caller's, for cJSON_Delete(). */
 cJSON *sdm_option_json(const SdmOptionSpec *spec);
+
+/* ---- results.c: results of the commands -> fields of a JSON object ---- */
+
+/* output, of each command: NULL for a result in memory. */
+void sdm_result_run(SdmContext *ctx, const char *output, const SdmDemResult *result, cJSON *to);
+void sdm_result_info(const SdmScene *scene, const SdmSceneInfo *info, cJSON *to);
+void sdm_result_stack(const SdmContext *ctx, const char *output, const SdmStackResult *report, cJSON *to);
+void sdm_result_match(const SdmContext *ctx, const SdmOptions *options, const char *output,
+                      const SdmDisparityResult *result, cJSON *to);

@@ -1,27 +1,13 @@
 /* The commands, on files or on images and cameras in memory; a DEM, a stack or disparities into either. */
 // SPDX-License-Identifier: Apache-2.0
 #include "api/face.h"
-#include "api/results.h"
+#include "api/command_options.h"
 #include "geo/vertical_datum.h"
-#include "job/build_products.h"
-#include "job/flow.h"
 #include "job/job_commands.h"
 #include "scene/scene.h"
 #include "views/run_views.h"
 
 #include <string.h>
-
-/* A DEM in work. */
-typedef struct Making {
-    SdmOptions options;       /* the caller's, without an output */
-    const char *left, *right; /* NULL: images in memory */
-    SdmScene *scene;
-    SdmJob job;
-    SdmFlow *flow;
-    SdmBuildInput input;
-    SdmBuild *build;
-    SdmDem *dem;
-} Making;
 
 static SdmStatus need_output(SdmContext *ctx, const char *output)
 {
@@ -107,88 +93,12 @@ static SdmStatus open_scene(SdmContext *ctx, SdmFace *face, const char *left, co
 
 /* ---- a DEM ---- */
 
-/* Share of the work when the product is left to be completed. */
-#define UNITS_DONE 0.97
-
-static SdmStatus open_build(SdmContext *ctx, Making *m)
-{
-    const SdmUsage *used;
-    PASS(sdm_flow_prepared(ctx, m->flow, 0, &m->input.prepared, &used));
-    return sdm_build_open(ctx, &m->input, &m->options, &m->build);
-}
-
-/* A unit has ended: its block goes into the DEM. */
-static SdmStatus add_unit(SdmContext *ctx, void *user, const SdmFlowUnit *u, SdmStatus st)
-{
-    Making *const m = user;
-    if (st != SDM_OK || !u->block)
-        return st;
-    if (!m->build)
-        PASS(open_build(ctx, m));
-    return sdm_build_add(ctx, m->build, u->block);
-}
-
-/* The plan names the views as the report does: images in memory as their scene does. */
-static SdmStatus plan(SdmContext *ctx, Making *m, SdmPlan **out)
-{
-    SDM_OWNED SdmPlanInput *input = NULL;
-    const SdmScene *const s = m->scene;
-    PASS(m->left ? sdm_plan_single(ctx, m->left, m->right, &input)
-                 : sdm_plan_single(ctx, s->view[0].name, s->view[1].name, &input));
-    return sdm_plan_make(ctx, &m->options, ".",
-                         &(SdmPlanSource){.input = input, .count = 1, .scene = m->scene}, out);
-}
-
-/* The units of the scene, without a store, into a product that stays in memory. */
-static SdmStatus make(SdmContext *ctx, Making *m, SdmDemResult *result)
-{
-    bool no_dem;
-    SDM_CLOSED_BY(sdm_device_pool_close) SdmDevicePool *queue = NULL;
-    SdmPlan *planned = NULL;
-    const double started_s = sdm_now_s();
-    PASS(sdm_device_pool_open(ctx, m->options.device, &queue));
-    sdm_device_pool_log(ctx, queue);
-    PASS(plan(ctx, m, &planned));
-    PASS(sdm_job_start(ctx, ".", &m->options, &planned, &m->job));
-    const SdmFlowRequest request = {.job = &m->job,
-                                    .images = m->scene,
-                                    .count = m->job.plan->units,
-                                    .word = "block",
-                                    .share = UNITS_DONE,
-                                    .ended = add_unit,
-                                    .user = m};
-    m->input = (SdmBuildInput){
-        .job = &m->job, .scene = &m->job.plan->scene[0], .started_s = started_s, .keep = &m->dem->kept};
-    PASS(sdm_flow_open(ctx, &request, &queue, &m->flow));
-    PASS(sdm_flow_run(ctx, m->flow));
-    if (!m->build)
-        PASS(open_build(ctx, m));
-    const SdmProgressPart around = sdm_progress_enter(ctx, UNITS_DONE, 1.0);
-    const SdmStatus st = sdm_build_finish(ctx, m->build, result, &no_dem);
-    sdm_progress_leave(&around);
-    PASS(st);
-    sdm_progress(ctx, 9, 1.0, "done");
-    return SDM_OK;
-}
-
 static SdmStatus make_pair(SdmContext *ctx, SdmFace *face, const char *const view[2], SdmDem *dem,
                            SdmDemResult *result)
 {
-    SdmStatus st = SDM_OK;
-    SDM_OWNED Making *m = NULL;
-    TRY(sdm_alloc(ctx, &m, 1, sizeof *m, "a DEM in work"));
-    *m = (Making){.left = view[0], .right = view[1], .options = *sdm_options(ctx), .dem = dem};
-    m->options.output = NULL;
-    TRY(open_scene(ctx, face, view[0], view[1], &m->scene));
-    TRY(make(ctx, m, result));
-done:
-    if (m) {
-        sdm_build_close(&m->build);
-        sdm_flow_close(&m->flow);
-        sdm_job_close(&m->job);
-        sdm_scene_close(&m->scene);
-    }
-    return st;
+    SDM_CLOSED_BY(sdm_scene_close) SdmScene *scene = NULL;
+    PASS(open_scene(ctx, face, view[0], view[1], &scene));
+    return sdm_run_scene(ctx, view[0], view[1], scene, &dem->kept, result);
 }
 
 /* Several views, or the left and the right one of a pair, into files or *out. */
@@ -205,7 +115,7 @@ static SdmStatus run(SdmContext *ctx, const char *const *views, int count, bool 
     PASS(out ? sdm_dem_open(ctx, options->vertical, &dem) : need_output(ctx, output));
     PASS(several ? sdm_run_several(ctx, views, count, dem ? &dem->kept : NULL, &found)
          : dem   ? make_pair(ctx, call.face, views, dem, &found)
-                 : sdm_run_scene(ctx, views[0], views[1], &found));
+                 : sdm_run_scene(ctx, views[0], views[1], NULL, NULL, &found));
     PASS(sdm_check_doubts(ctx, out ? "the DEM" : output, found.doubt, found.doubts));
     call.result = cJSON_CreateObject();
     sdm_result_run(ctx, output, &found, call.result);

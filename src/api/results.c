@@ -1,7 +1,7 @@
 /* Results of the commands -> JSON, for the last line of the program's `--log json` and for the library's
  * callers. */
 // SPDX-License-Identifier: Apache-2.0
-#include "api/results.h"
+#include "api/command_options.h"
 #include "core/run_log.h"
 #include "kernels.h"
 #include "product/output_files.h"

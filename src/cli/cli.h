@@ -4,7 +4,6 @@
 #pragma once
 
 #include "api/command_options.h"
-#include "api/results.h"
 #include "product/fields.h"
 
 #include <cJSON.h>
@@ -89,10 +88,6 @@ SdmStatus sdm_command_merge(SdmCall *call);
 SdmStatus sdm_command_status(SdmCall *call);
 SdmStatus sdm_command_devices(SdmCall *call);
 void sdm_job_defaults(SdmCall *call); /* of plan, tile, merge and status */
-
-/* Take the options of --options that the command line has not given (options_file.c).  SDM_ERR_USAGE,
- * SDM_ERR_INPUT with a sentence. */
-SdmStatus sdm_options_file(SdmCall *call);
 
 /* ---- screen (screen.c) ---- */
 

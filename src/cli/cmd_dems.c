@@ -65,7 +65,8 @@ SdmStatus sdm_command_run(SdmCall *call)
     if (call->line.count > 2)
         PASS(sdm_run_several(call->ctx, call->line.positional, call->line.count, NULL, &found));
     else
-        PASS(sdm_run_scene(call->ctx, call->line.positional[0], call->line.positional[1], &found));
+        PASS(
+            sdm_run_scene(call->ctx, call->line.positional[0], call->line.positional[1], NULL, NULL, &found));
     cJSON *const own = call->summary ? NULL : cJSON_CreateObject(), *const result = own ? own : call->summary;
     sdm_result_run(call->ctx, output, &found, result);
     sdm_screen_print(&call->screen, "%s: done in %.1f s, %.0f MiB of memory at most", output,

@@ -6,7 +6,6 @@
 #include "core/dem_block.h"
 #include "core/options.h"
 #include "product/dem_report.h"
-#include "product/dem_result.h"
 
 /* One DEM of a stack: what moves it to the others, and how well it fits them. */
 typedef struct SdmStackedDem {

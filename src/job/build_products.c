@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "job/build_products.h"
 #include "input/source.h"
-#include "product/scene_report.h"
+#include "product/dem_report.h"
 
 struct SdmBuild {
     const SdmBuildInput *in;

@@ -56,7 +56,8 @@ SdmStatus sdm_plan(SdmContext *ctx, const char *job, const char *list, const cha
 {
     SdmStatus st = SDM_OK;
     const SdmOptions options = *sdm_options(ctx);
-    SDM_OWNED SdmPlanInput *input = NULL;
+    SDM_OWNED SdmPlanInput *listed = NULL;
+    const SdmPlanInput given = {left, right};
     SDM_CLOSED_BY(sdm_plan_close) SdmPlan *plan = NULL, *former = NULL;
     int count = 1;
     if (!job || !*job)
@@ -65,11 +66,13 @@ SdmStatus sdm_plan(SdmContext *ctx, const char *job, const char *list, const cha
         return sdm_fail(ctx, SDM_ERR_USAGE,
                         "found %s, expected a scene, a left and a right image, or --list FILE",
                         list ? "both scenes and --list" : "no scene");
-    TRY(list ? sdm_plan_list(ctx, list, &input, &count) : sdm_plan_single(ctx, left, right, &input));
+    if (list)
+        TRY(sdm_plan_list(ctx, list, &listed, &count));
     TRY(sdm_reference_check(ctx, &options));
     TRY(sdm_file_make_folder(ctx, job));
     (void)sdm_plan_read(NULL, job, &former); /* none, or of no use */
-    TRY(sdm_plan_make(ctx, &options, job, &(SdmPlanSource){.input = input, .count = count, .former = former},
+    TRY(sdm_plan_make(ctx, &options, job,
+                      &(SdmPlanSource){.input = list ? listed : &given, .count = count, .former = former},
                       &plan));
     TRY(store_plan(ctx, job, plan, options.overwrite));
     summarise(ctx, plan, out);

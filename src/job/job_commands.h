@@ -3,14 +3,17 @@
 #pragma once
 
 #include "job/job.h"
-#include "product/dem_result.h"
+#include "product/dem_report.h"
 
 /* Make the DEM opt->output and its companions (_qa.tif, _ortho.tif, .json, .html, .png) from a scene.
  * left   an ASTER scene (HDF, folder, zip), or the left image of a pair
  * right  the right image of a pair, NULL for an ASTER scene
+ * scene  the same, open already to SDM_DEPTH_WHOLE; borrowed; NULL: opened
+ * keep   gets the product, of which nothing is written then; NULL: files
  * result: what was made, freed by the caller, also after a failure
  * Finished blocks are kept in `<output>.job` until all is written, and taken up by the next call. */
-SdmStatus sdm_run_scene(SdmContext *ctx, const char *left, const char *right, SdmDemResult *result);
+SdmStatus sdm_run_scene(SdmContext *ctx, const char *left, const char *right, SdmScene *scene,
+                        SdmKeptProduct *keep, SdmDemResult *result);
 
 typedef struct SdmPlanSummary {
     int scenes, failed, tiled; /* scenes; those that cannot be opened; those cut into tiles */

@@ -1,10 +1,12 @@
-/* Scenes and options -> plan; what a plan says of its units and files. */
+/* Scenes, given or listed, and options -> plan; what a plan says of its units and files. */
 // SPDX-License-Identifier: Apache-2.0
 #include "job/plan.h"
+#include "core/list_file.h"
 #include "core/system.h"
 #include "scene/scene.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -343,6 +345,143 @@ static SdmStatus add_files(SdmContext *ctx, SdmPlan *plan, const char *folder, c
     return SDM_OK;
 }
 
+/* ---- a list of scenes -> what to plan: a scene, or a left and a right image, a line ---- */
+
+enum { WORD_TOO_LONG = -1, WORD_WITHOUT_END = -2 };
+
+/* Next word of *at into out; 1, 0 at the end of the line, or what is wrong with it. */
+static int take_word(char **at, char out[SDM_PATH_SIZE])
+{
+    while (isspace((unsigned char)**at))
+        ++*at;
+    if (!**at || **at == '#')
+        return 0;
+    const bool quoted = **at == '"';
+    *at += quoted;
+    const size_t n = quoted ? strcspn(*at, "\"") : strcspn(*at, " \t\r\n\f\v");
+    if (n >= SDM_PATH_SIZE)
+        return WORD_TOO_LONG;
+    if (quoted && !(*at)[n])
+        return WORD_WITHOUT_END;
+    memcpy(out, *at, n);
+    out[n] = '\0';
+    *at += n + quoted;
+    return 1;
+}
+
+/* Two names that are one: a file whose name holds blanks, without quotes. */
+static void hint_blanks(SdmContext *ctx, const char *path, const char *folder, int number, const char *entry)
+{
+    char full[SDM_PATH_SIZE];
+    struct stat s;
+    if (sdm_path_join(ctx, folder, entry, full) == SDM_OK && stat(full, &s) == 0)
+        sdm_log(ctx, SDM_LOG_WARNING, 1,
+                "%s: line %d is read as two names, but together they are one file: put it in quotes", path,
+                number);
+}
+
+/* "./a//b/" -> "a/b", so that two spellings of one file are seen to be one; names of GDAL's own stay. */
+static void tidy(char *path)
+{
+    char *to = path;
+    const char *from = path;
+    if (strchr(path, ':') || strncmp(path, "/vsi", 4) == 0)
+        return;
+    while (*from) {
+        const bool starts = to == path || to[-1] == '/'; /* a part of it */
+        if (starts && from[0] == '.' && from[1] == '/')
+            from += 1 + strspn(from + 1, "/");
+        else if (starts && to > path && *from == '/')
+            from++;
+        else
+            *to++ = *from++;
+    }
+    while (to > path + 1 && to[-1] == '/')
+        to--;
+    if (to == path)
+        *to++ = '.';
+    *to = '\0';
+}
+
+/* True for names of hidden files such as "._x.hdf" or "__MACOSX/x.hdf"; false for "..". */
+static bool is_hidden(const char *name)
+{
+    const char *const base = sdm_path_base(name);
+    return strstr(name, "__MACOSX/") || (base[strspn(base, ".")] && sdm_path_is_hidden(base));
+}
+
+/* The names of a line: none, of a comment and of hidden files; one, or two. */
+static SdmStatus take_line(SdmContext *ctx, const char *path, const SdmListFile *list, char *line,
+                           char name[2][SDM_PATH_SIZE], int *names)
+{
+    char word[3][SDM_PATH_SIZE];
+    int n = 0, got = 1;
+    const char *const entry = line;
+    *names = 0;
+    while (n < 3 && (got = take_word(&line, word[n])) > 0)
+        n++;
+    if (got < 0 || n > 2)
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "%s: line %d holds %s, expected a scene, or a left and a right image; put names "
+                        "with blanks into quotes",
+                        path, list->line,
+                        got == WORD_TOO_LONG      ? "a name that is too long"
+                        : got == WORD_WITHOUT_END ? "a quote that has no end"
+                                                  : "more than two names");
+    if (n > 1)
+        hint_blanks(ctx, path, list->folder, list->line, entry);
+    for (int k = 0; k < n; k++)
+        if (is_hidden(word[k])) {
+            sdm_log(ctx, SDM_LOG_WARNING, 1,
+                    "%s: line %d names %s, a hidden file (a rest of a transfer, or macOS's); it is left out",
+                    path, list->line, word[k]);
+            return SDM_OK;
+        }
+    for (int k = 0; k < n; k++) {
+        PASS(sdm_path_join(ctx, list->folder, word[k], name[k]));
+        tidy(name[k]);
+    }
+    *names = n;
+    return SDM_OK;
+}
+
+SdmStatus sdm_plan_list(SdmContext *ctx, const char *path, SdmPlanInput **out, int *count)
+{
+    SDM_CLOSED_BY(sdm_list_file_close) SdmListFile list = {0};
+    SDM_CLOSED_BY(sdm_table_close) SdmTable seen = {0}; /* line of each scene */
+    *out = NULL;
+    *count = 0;
+    PASS(sdm_list_file_open(ctx, "--list", path, "a scene, or a left and a right image, a line", &list));
+    const size_t most = (size_t)list.lines;
+    PASS(sdm_alloc(ctx, out, most, sizeof **out + 2 * SDM_PATH_SIZE, "the list of scenes"));
+    char(*const name)[2][SDM_PATH_SIZE] = (void *)(*out + most); /* behind the pointers to them */
+    PASS(sdm_table_open(ctx, most, &seen));
+    for (char *line = sdm_list_file_next(&list); line; line = sdm_list_file_next(&list)) {
+        char *const left = name[*count][0], *const right = name[*count][1];
+        int names;
+        if (list.has_control)
+            return sdm_fail(
+                ctx, SDM_ERR_USAGE,
+                "%s is no text in UTF-8: line %d holds a zero byte or another control character; expected "
+                "a scene, or a left and a right image, a line",
+                path, list.line);
+        PASS(take_line(ctx, path, &list, line, name[*count], &names));
+        if (names == 0)
+            continue;
+        int *const before =
+            sdm_table_at(&seen, sdm_hash_text(sdm_hash_text(1, left), names == 2 ? right : ""));
+        if (*before) {
+            sdm_log(ctx, SDM_LOG_WARNING, 1, "%s: line %d names %s, as line %d does; it is taken once", path,
+                    list.line, left, *before);
+            continue;
+        }
+        *before = list.line;
+        (*out)[(*count)++] = (SdmPlanInput){left, names == 2 ? right : NULL};
+    }
+    return *count ? SDM_OK
+                  : sdm_fail(ctx, SDM_ERR_USAGE, "%s: no scenes in it; give one scene or pair a line", path);
+}
+
 /* ---- planning ---- */
 
 /* Estimates are kept to a hundredth of a second. */
@@ -406,11 +545,11 @@ static SdmStatus plan_scene(SdmContext *ctx, const Planning *q, const SdmPlanInp
 {
     SDM_CLOSED_BY(sdm_scene_close) SdmScene *scene = NULL;
     const char *const slash = sdm_system_slash(in->left);
-    if (place_of(ctx, q->plan, q->folder, in->left, &to->left) == SDM_OK && *in->right)
+    if (place_of(ctx, q->plan, q->folder, in->left, &to->left) == SDM_OK && in->right)
         (void)place_of(ctx, q->plan, q->folder, in->right, &to->right); /* opening them says what is wrong */
-    SdmStatus one = q->scene ? SDM_OK
-                             : sdm_scene_open_to(ctx, q->options, in->left, *in->right ? in->right : NULL,
-                                                 SDM_DEPTH_CAMERAS, &scene);
+    SdmStatus one = q->scene
+                        ? SDM_OK
+                        : sdm_scene_open_to(ctx, q->options, in->left, in->right, SDM_DEPTH_CAMERAS, &scene);
     if (one == SDM_OK)
         one = plan_opened(ctx, q, q->scene ? q->scene : scene, to);
     if (one == SDM_ERR_STOPPED || one == SDM_ERR_MEMORY)

@@ -65,17 +65,14 @@ typedef struct SdmPlan {
     struct SdmPlanText *text;            /* holds all strings */
 } SdmPlan;
 
-/* A scene of a list: as given, from here. */
+/* A scene: names as given, from here; right: NULL for a scene that holds both views. */
 typedef struct SdmPlanInput {
-    char left[SDM_PATH_SIZE], right[SDM_PATH_SIZE]; /* right: "" for a scene that holds both views */
+    const char *left, *right;
 } SdmPlanInput;
 
 /* Scenes of a list file: one or two names a line, relative to the list; '#' begins a comment; names with
  * blanks stand in quotes.  *out: owned by the caller. */
 SdmStatus sdm_plan_list(SdmContext *ctx, const char *path, SdmPlanInput **out, int *count);
-
-/* A list of one.  right: NULL for a scene that holds both views. */
-SdmStatus sdm_plan_single(SdmContext *ctx, const char *left, const char *right, SdmPlanInput **out);
 
 /* The scenes to plan; all is borrowed. */
 typedef struct SdmPlanSource {

@@ -10,16 +10,18 @@
 #include <string.h>
 
 typedef struct Run {
-    double started_s;
     SdmOptions options;         /* the caller's, with the device that was chosen */
+    SdmKeptProduct *keep;       /* gets the product, of which nothing is written then; NULL: files */
     SdmLease *lease;            /* of the output */
     bool has_log;               /* NAME.log is this run's */
     char folder[SDM_PATH_SIZE]; /* of the job; "" before it is made */
-    SdmScene *scene;            /* opened once, for the plan and for all units */
+    SdmScene *own, *scene;      /* opened once, for the plan and for all units; own: by the run */
     SdmJob job;
     SdmFlow *flow;
-    uint8_t *made; /* of each unit: by this process? */
-    SdmBlock last; /* that of the last unit, kept in memory */
+    SdmBuildInput input;
+    SdmBuild *build; /* in memory, from the first block on */
+    uint8_t *made;   /* of each unit: by this process? */
+    SdmBlock last;   /* that of the last unit, kept in memory */
     bool has_last;
     SdmUsage last_used;
     bool no_dem; /* the blocks make no DEM: not worth keeping */
@@ -27,20 +29,37 @@ typedef struct Run {
 } Run;
 
 /* Share of the run's time when the products are left to be written. */
-#define UNITS_DONE 0.87
+static double units_done(const Run *r)
+{
+    return r->keep ? 0.97 : 0.87;
+}
 
-static SdmStatus keep_unit(SdmContext *ctx, void *user, const SdmFlowUnit *u, SdmStatus st)
+/* The prepared scene becomes part of the input; in memory blocks are taken from now on. */
+static SdmStatus begin_build(SdmContext *ctx, Run *r)
+{
+    PASS(sdm_flow_prepared(ctx, r->flow, 0, &r->input.prepared, &r->input.prepared_used));
+    r->input.device = sdm_device_pool_name(sdm_flow_queue(r->flow));
+    r->input.device_why = sdm_device_pool_why(sdm_flow_queue(r->flow));
+    return r->keep ? sdm_build_open(ctx, &r->input, &r->job.options, &r->build) : SDM_OK;
+}
+
+/* A unit has ended: in memory its block goes into the DEM, else the last one is kept. */
+static SdmStatus take_unit(SdmContext *ctx, void *user, const SdmFlowUnit *u, SdmStatus st)
 {
     Run *const r = user;
-    (void)ctx;
     r->made[u->unit] = st == SDM_OK && !u->resumed;
-    if (u->block) {
-        r->last = *u->block;
-        r->last_used = *u->used;
-        r->has_last = true;
-        *u->block = (SdmBlock){.height_m = NULL};
+    if (st != SDM_OK || !u->block)
+        return st;
+    if (r->keep) {
+        if (!r->build)
+            PASS(begin_build(ctx, r));
+        return sdm_build_add(ctx, r->build, u->block);
     }
-    return st;
+    r->last = *u->block;
+    r->last_used = *u->used;
+    r->has_last = true;
+    *u->block = (SdmBlock){.height_m = NULL};
+    return SDM_OK;
 }
 
 /* Job and plan name the device that auto has found; until then the processor, as every plan of auto does. */
@@ -50,7 +69,7 @@ static SdmStatus plan_device(SdmContext *ctx, Run *r)
     if (strcmp(name, "auto") == 0 || strcmp(name, r->job.options.device) == 0)
         return SDM_OK;
     r->job.options.device = r->job.plan->options.device = name;
-    return sdm_plan_write(ctx, r->folder, r->job.plan);
+    return r->keep ? SDM_OK : sdm_plan_write(ctx, r->folder, r->job.plan);
 }
 
 /* The products are there: remove what they were made from, then let the output go. */
@@ -67,17 +86,13 @@ static SdmStatus build(SdmContext *ctx, Run *r)
 {
     SDM_CLOSED_BY(sdm_product_close)
     SdmProduct *product = NULL; /* closed after the job is gone: see sdm_build_products() */
-    SdmBuildInput in = {.job = &r->job,
-                        .scene = &r->job.plan->scene[0],
-                        .made = r->made,
-                        .last = r->has_last ? &r->last : NULL,
-                        .device = sdm_device_pool_name(sdm_flow_queue(r->flow)),
-                        .device_why = sdm_device_pool_why(sdm_flow_queue(r->flow)),
-                        .started_s = r->started_s,
-                        .lease = r->lease};
-    PASS(sdm_flow_prepared(ctx, r->flow, 0, &in.prepared, &in.prepared_used));
-    SDM_PROGRESS(ctx, UNITS_DONE, 1.0);
-    PASS(sdm_build_products(ctx, &in, &r->job.options, &product, r->result, &r->no_dem));
+    if (!r->build)
+        PASS(begin_build(ctx, r));
+    SDM_PROGRESS(ctx, units_done(r), 1.0);
+    if (r->keep)
+        return sdm_build_finish(ctx, r->build, r->result, &r->no_dem);
+    r->input.last = r->has_last ? &r->last : NULL;
+    PASS(sdm_build_products(ctx, &r->input, &r->job.options, &product, r->result, &r->no_dem));
     return leave(ctx, r);
 }
 
@@ -87,25 +102,30 @@ static SdmStatus run_job(SdmContext *ctx, Run *r, SdmDevicePool **queue)
     const SdmPlanScene *const scene = &r->job.plan->scene[0];
     const SdmFlowRequest request = {.job = &r->job,
                                     .images = r->scene,
-                                    .has_store = true,
+                                    .has_store = !r->keep,
                                     .keep_last = !r->options.keep_job,
                                     .output = r->lease,
                                     .count = r->job.plan->units,
                                     .word = "unit",
-                                    .share = UNITS_DONE,
-                                    .ended = keep_unit,
+                                    .share = units_done(r),
+                                    .ended = take_unit,
                                     .user = r};
-    if (sdm_product_finished(ctx, r->options.output,
-                             scene->product_fingerprint)) { /* stopped when only tidying was left */
-        PASS(leave(ctx, r));
+    if (!r->keep && sdm_product_finished(ctx, r->options.output, scene->product_fingerprint)) {
+        PASS(leave(ctx, r)); /* stopped when only tidying was left */
         sdm_product_tidy(ctx, r->options.output, scene->product_fingerprint);
         sdm_log(ctx, SDM_LOG_INFO, 9, "%s was finished already", r->options.output);
         return SDM_OK;
     }
-    PASS(sdm_build_check_output(ctx, &r->job, scene, &r->job.options));
-    PASS(sdm_plan_write(ctx, r->folder, r->job.plan));
+    if (!r->keep) {
+        PASS(sdm_build_check_output(ctx, &r->job, scene, &r->job.options));
+        PASS(sdm_plan_write(ctx, r->folder, r->job.plan));
+    }
     sdm_device_pool_log(ctx, *queue);
     PASS(sdm_alloc(ctx, &r->made, (size_t)r->job.plan->units, 1, "the units"));
+    r->input.job = &r->job;
+    r->input.scene = scene;
+    r->input.made = r->made;
+    r->input.lease = r->lease;
     PASS(sdm_flow_open(ctx, &request, queue, &r->flow));
     PASS(sdm_flow_run(ctx, r->flow));
     PASS(plan_device(ctx, r));
@@ -136,6 +156,8 @@ static SdmStatus tell_stopped(SdmContext *ctx, const char *folder, int64_t block
 static SdmStatus leave_failed(SdmContext *ctx, Run *r, SdmStatus st)
 {
     int64_t blocks = 0, prepared = 0;
+    if (r->keep)
+        return st;
     if (sdm_lease_check(NULL, r->lease) != SDM_OK) /* the reason for whatever failed; the folder is another
                                                     * run's */
         return sdm_lease_check(ctx, r->lease);
@@ -158,40 +180,48 @@ static SdmStatus leave_failed(SdmContext *ctx, Run *r, SdmStatus st)
 }
 
 /* Choose the device that the whole run takes, as the plan will say; take the output; plan. */
-static SdmStatus prepare_run(SdmContext *ctx, Run *r, const SdmPlanInput *input, SdmDevicePool **queue)
+static SdmStatus prepare_run(SdmContext *ctx, Run *r, const char *left, const char *right,
+                             SdmDevicePool **queue)
 {
     SDM_CLOSED_BY(sdm_plan_close) SdmPlan *plan = NULL;
-    char folder[SDM_PATH_SIZE];
+    char folder[SDM_PATH_SIZE] = ".";
     PASS(sdm_device_pool_open(ctx, r->options.device, queue));
     r->options.device = sdm_device_pool_name(*queue);
-    PASS(sdm_lease_take_output(ctx, r->options.output, &r->lease));
-    r->has_log = sdm_run_log_begin(ctx, r->options.output, "run");
-    PASS(sdm_format(ctx, folder, sizeof folder, "%s.job", r->options.output));
-    PASS(sdm_file_make_folder(ctx, folder));
+    if (!r->keep) {
+        PASS(sdm_lease_take_output(ctx, r->options.output, &r->lease));
+        r->has_log = sdm_run_log_begin(ctx, r->options.output, "run");
+        PASS(sdm_format(ctx, folder, sizeof folder, "%s.job", r->options.output));
+        PASS(sdm_file_make_folder(ctx, folder));
+    }
     memcpy(r->folder, folder, sizeof folder);
-    PASS(sdm_scene_open(ctx, &r->options, input->left, *input->right ? input->right : NULL, &r->scene));
+    if (!r->scene)
+        PASS(sdm_scene_open(ctx, &r->options, left, right, &r->own));
+    r->scene = r->scene ? r->scene : r->own;
+    /* the plan names the views as the report does: images in memory as their scene does */
+    const SdmPlanInput input = {left ? left : r->scene->view[0].name, left ? right : r->scene->view[1].name};
     PASS(sdm_plan_make(ctx, &r->options, r->folder,
-                       &(SdmPlanSource){.input = input, .count = 1, .scene = r->scene}, &plan));
+                       &(SdmPlanSource){.input = &input, .count = 1, .scene = r->scene}, &plan));
     return sdm_job_start(ctx, r->folder, &r->options, &plan, &r->job);
 }
 
-SdmStatus sdm_run_scene(SdmContext *ctx, const char *left, const char *right, SdmDemResult *result)
+SdmStatus sdm_run_scene(SdmContext *ctx, const char *left, const char *right, SdmScene *scene,
+                        SdmKeptProduct *keep, SdmDemResult *result)
 {
     SdmStatus st = SDM_OK;
-    const SdmOptions caller = *sdm_options(ctx);
-    Run r = {.started_s = sdm_now_s(), .options = caller, .result = result};
-    SDM_OWNED SdmPlanInput *input = NULL;
+    Run r = {.options = *sdm_options(ctx), .keep = keep, .scene = scene, .result = result};
     SDM_CLOSED_BY(sdm_device_pool_close) SdmDevicePool *queue = NULL;
     *result = (SdmDemResult){.known = false};
-    if (!caller.output)
+    r.input = (SdmBuildInput){.started_s = sdm_now_s(), .keep = keep};
+    r.options.output = keep ? NULL : r.options.output;
+    if (!keep && !r.options.output)
         return sdm_fail(ctx, SDM_ERR_USAGE, "no output; give -o DEM.tif");
-    if (!left || !*left || (right && !*right))
+    if (!scene && (!left || !*left || (right && !*right)))
         return sdm_fail(ctx, SDM_ERR_USAGE,
                         "no input; give an ASTER level 1A scene, or the left and right image of a pair");
-    TRY(sdm_product_check(ctx, &caller, NULL, 0));
-    TRY(sdm_reference_check(ctx, &caller));
-    TRY(sdm_plan_single(ctx, left, right, &input));
-    TRY(prepare_run(ctx, &r, input, &queue));
+    if (!keep)
+        TRY(sdm_product_check(ctx, &r.options, NULL, 0));
+    TRY(sdm_reference_check(ctx, &r.options));
+    TRY(prepare_run(ctx, &r, left, right, &queue));
     TRY(run_job(ctx, &r, &queue));
     sdm_progress(ctx, 9, 1.0, "done");
 done:
@@ -200,8 +230,9 @@ done:
     if (r.has_log)
         sdm_run_log_end(ctx, st);
     sdm_lease_release(&r.lease);
+    sdm_build_close(&r.build);
     sdm_flow_close(&r.flow);
-    sdm_scene_close(&r.scene);
+    sdm_scene_close(&r.own);
     sdm_block_free(&r.last);
     sdm_free(&r.made);
     sdm_job_close(&r.job);

@@ -1,22 +1,23 @@
 /* Blocks, prepared scenes and records of products <-> the files that the tasks of a job exchange.
  *
- * A file is little-endian throughout, every field by itself:
+ * A file is little-endian throughout:
  *   magic "SDMUNIT\n", 32-bit format number, 32-bit kind (1 block, 2 prepared scene, 3 record of a product),
- *   64-bit build, 64-bit fingerprint, 64-bit size of the body, what making it has used (15 doubles and the
- *   machine's name in 64 bytes), 64-bit checksum of all that; the body; its 64-bit checksum.
- * Checksums are sdm_hash() by pieces of SDM_UNIT_PIECE bytes.  A file of another format, build or fingerprint
- * is refused by its header alone, so what made it is never read as something else; a record of a product is
- * taken of any build. */
+ *   64-bit build, 64-bit fingerprint, 64-bit size of the body, what making it has used (SdmUsage), 64-bit
+ *   checksum of all that; the body: the struct of its kind as it lies in memory, then its arrays; its 64-bit
+ *   checksum.
+ * Checksums are sdm_hash() of the struct and of each array by pieces of SDM_UNIT_PIECE bytes.  A file of
+ * another format, build or fingerprint is refused by its header alone, so what made it is never read as
+ * something else; a record of a product is taken of any build. */
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include "core/file.h"
 #include "core/lease.h"
 #include "core/usage.h"
-#include "product/dem_result.h"
+#include "product/dem_report.h"
 #include "scene/scene.h"
 
-enum { SDM_UNIT_FORMAT = 8, SDM_UNIT_PIECE = 1 << 16 };
+enum { SDM_UNIT_FORMAT = 9, SDM_UNIT_PIECE = 1 << 16 };
 typedef enum SdmUnitKind { SDM_UNIT_BLOCK = 1, SDM_UNIT_PREPARED, SDM_UNIT_RECORD } SdmUnitKind;
 
 /* A file: its name, the hash of the inputs and options that its content depends on, and its kind. */
@@ -46,8 +47,8 @@ SdmStatus sdm_unit_write(SdmContext *ctx, const SdmUnitName *name, const void *w
 
 /* Read the file of that name; the result is freed by the caller.  usage: NULL, where it does not matter.
  * SDM_ERR_INPUT with a sentence when the file is not there, damaged, or of another format, build or
- * fingerprint: it is to be made again.  The coarse surface of a prepared scene has heights alone; flags
- * and score are NULL, and the settings have no kernels yet. */
+ * fingerprint: it is to be made again.  The coarse surface of a prepared scene has no score, and the settings
+ * have no kernels yet. */
 SdmStatus sdm_unit_read(SdmContext *ctx, const SdmUnitName *name, void *what, SdmUsage *usage);
 /* Would sdm_unit_read() read it?  Nothing is kept. */
 SdmStatus sdm_unit_check(SdmContext *ctx, const SdmUnitName *name);

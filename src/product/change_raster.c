@@ -1,6 +1,6 @@
 /* Cells of a DEM against the reference that corrected its cameras. */
 // SPDX-License-Identifier: Apache-2.0
-#include "product/change_raster.h"
+#include "product/product.h"
 #include "core/vector_loops.h"
 #include "geo/cell_places.h"
 
@@ -8,19 +8,19 @@
 
 enum { NODE_STEP = 16, TOGETHER = 128 /* cells of a row */ };
 
-SdmStatus sdm_change_open(SdmContext *ctx, const SdmChangeSource *from, const SdmGrid *grid,
-                          SdmChangeRaster *out)
+SdmStatus sdm_change_open(SdmContext *ctx, const SdmProductRequest *from, SdmChangeRaster *out)
 {
+    const SdmGrid *const grid = from->grid;
     const SdmHeightSource source = {.option = "--reference",
                                     .path = from->options->reference,
                                     .datum_option = "--reference-vertical",
                                     .datum = from->options->reference_vertical};
-    *out = (SdmChangeRaster){.report = from->report, .grid = grid};
-    if (!from->dem)
+    *out = (SdmChangeRaster){.report = from->reference, .grid = grid};
+    if (!from->reference_dem)
         PASS(sdm_height_raster_open(ctx, &source, &out->opened));
-    PASS(sdm_heights_on_grid_open(ctx, from->dem ? from->dem : out->opened, grid, from->lon_deg,
-                                  from->lat_deg, &out->on_grid));
-    PASS(sdm_projector_open(ctx, from->report->grid.wkt, &out->plane));
+    PASS(sdm_heights_on_grid_open(ctx, from->reference_dem ? from->reference_dem : out->opened, grid,
+                                  from->lon_deg, from->lat_deg, &out->on_grid));
+    PASS(sdm_projector_open(ctx, from->reference->grid.wkt, &out->plane));
     PASS(sdm_alloc(ctx, &out->histogram, 2 * SDM_CHANGE_BINS, sizeof *out->histogram, "differences"));
     return sdm_mean_map_open(ctx, grid->cols, grid->rows, SDM_CHANGE_PREVIEW, &out->map);
 }

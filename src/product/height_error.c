@@ -4,8 +4,7 @@
  * surface by fourth differences of heights.  The error of a block is a product of powers of their means over
  * 24 and 400 cells; lab/measure/height_error_fit.py fits the powers. */
 // SPDX-License-Identifier: Apache-2.0
-#include "product/height_error.h"
-#include "core/qa_reasons.h"
+#include "product/product.h"
 #include "core/vector_loops.h"
 #include "geo/gdal_scope.h"
 #include "geo/geodesy.h"
@@ -17,12 +16,10 @@ enum {
     SIDE = 8,      /* cells of a block */
     STRIP = 64,    /* rows that are read together */
     CHUNK = 256,   /* columns whose sums are in the cache together */
-    AT_ONCE = 4,   /* strips: reading, one at a time, takes a quarter of the time */
     MARGIN = 2,    /* cells around a cell that a fourth difference reads */
     NEAR_HALF = 1, /* blocks */
     FAR_HALF = 24,
     LEAST_CELLS = 5, /* of a mean */
-    NODATA = 65535
 };
 
 /* log(error, px of parallax) = LEVEL + NOISE log(noise) + ROUGHNESS log(roughness)
@@ -61,85 +58,53 @@ typedef struct Node {
 } Node;
 
 typedef struct Work {
-    SdmContext *ctx;
-    const SdmHeightErrorInput *in;
+    const SdmProduct *p;
+    const SdmHeightErrorModel *model;
+    GDALRasterBandH band[3];    /* heights, masks, errors */
+    double side_m[2];           /* of the cells: from west to east, from south to north */
+    float per_cell[2];          /* slope for a metre of height over two cells */
+    float per_step;             /* steps of the errors in a metre */
     int cols, rows, wide, high; /* cells; blocks */
     Sums *sums;
     Node *node;
     float noise[SDM_ERROR_SCORES + 1]; /* (1 - rho) / rho by score */
-    int pitch;
-    struct Strip *strip; /* of each thread that works on strips */
-    int threads, strips; /* those threads; strips of the raster */
-} Work;
-
-/* Rows of a strip of the raster. */
-typedef struct Strip {
-    int y0, n;
-    float *height; /* NaN for none, with MARGIN more on all four sides */
+    int pitch, y0, n;                  /* the strip in work: rows y0 to y0 + n - 1 */
+    float *height;                     /* its heights, NaN for none, with MARGIN more on all four sides */
     uint16_t *mask, *score;
-    Node *node, *cell; /* at a row between the blocks' middles: of these; of cells, SIDE / 2 more before */
-} Strip;
+} Work;
 
 /* ---- rows ---- */
 
-/* n rows from y0 on, as the band holds them.  One thread at a time: the bands belong to one dataset. */
-static SdmStatus move_rows(const Work *w, GDALRasterBandH band, GDALRWFlag way, int y0, int n, void *cells)
+/* n rows from y0 on, as the band holds them. */
+static SdmStatus move_rows(SdmContext *ctx, const Work *w, GDALRasterBandH band, GDALRWFlag way, int y0,
+                           int n, void *cells)
 {
-    SdmGdalErrors errors;
-    SdmStatus st;
-#pragma omp critical(sdm_height_error)
-    {
-        const GDALDataType type = GDALGetRasterDataType(band);
-        const int size = GDALGetDataTypeSizeBytes(type), pitch = type == GDT_Float32 ? w->pitch : w->cols;
-        sdm_gdal_errors_begin(&errors);
-        const CPLErr e =
-            GDALRasterIO(band, way, 0, y0, w->cols, n, cells, w->cols, n, type, size, size * pitch);
-        sdm_gdal_errors_end(&errors);
-        st = e == CE_None && !errors.failed ? SDM_OK : sdm_fail_write(w->ctx, w->in->path, errors.text);
-    }
-    return st;
+    SDM_CLOSED_BY(sdm_gdal_errors_end) SdmGdalErrors errors;
+    const GDALDataType type = GDALGetRasterDataType(band);
+    const int size = GDALGetDataTypeSizeBytes(type), pitch = type == GDT_Float32 ? w->pitch : w->cols;
+    sdm_gdal_errors_begin(&errors);
+    const CPLErr e = GDALRasterIO(band, way, 0, y0, w->cols, n, cells, w->cols, n, type, size, size * pitch);
+    return e == CE_None && !errors.failed ? SDM_OK
+                                          : sdm_fail_write(ctx, w->p->files->path[SDM_FILE_QA], errors.text);
 }
 
 /* Heights of the strip and of MARGIN rows above and below; masks and scores of the strip. */
-static SdmStatus read_strip(const Work *w, const Strip *s)
+static SdmStatus read_strip(SdmContext *ctx, Work *w, int y0)
 {
-    const int first = s->y0 > MARGIN ? s->y0 - MARGIN : 0, last = s->y0 + s->n + MARGIN,
+    const int first = y0 > MARGIN ? y0 - MARGIN : 0, last = y0 + STRIP + MARGIN,
               end = last < w->rows ? last : w->rows;
     const size_t all = (size_t)w->pitch * (STRIP + 2 * MARGIN);
-    float *const from = s->height + (size_t)(first - s->y0 + MARGIN) * (size_t)w->pitch;
+    float *const from = w->height + (size_t)(first - y0 + MARGIN) * (size_t)w->pitch;
+    w->y0 = y0;
+    w->n = w->rows - y0 < STRIP ? w->rows - y0 : STRIP;
+    PASS(sdm_check_stop(ctx));
     for (size_t i = 0; i < all; i++)
-        s->height[i] = NAN;
-    PASS(move_rows(w, w->in->height, GF_Read, first, end - first, from + MARGIN));
+        w->height[i] = NAN;
+    PASS(move_rows(ctx, w, w->band[0], GF_Read, first, end - first, from + MARGIN));
     for (size_t i = 0; i < all; i++)
-        s->height[i] = s->height[i] == SDM_NODATA ? NAN : s->height[i];
-    PASS(move_rows(w, w->in->mask, GF_Read, s->y0, s->n, s->mask));
-    return move_rows(w, w->in->error, GF_Read, s->y0, s->n, s->score);
-}
-
-/* Each strip of the raster, side by side; the first failure ends the rest. */
-static SdmStatus each_strip(const Work *w, SdmStatus (*work)(const Work *w, Strip *s))
-{
-    SdmStatus st = SDM_OK;
-#pragma omp parallel for schedule(dynamic, 1) num_threads(w->threads)
-    for (int k = 0; k < w->strips; k++) {
-        Strip *const s = &w->strip[sdm_thread()];
-        SdmStatus seen;
-        s->y0 = k * STRIP;
-        s->n = w->rows - s->y0 < STRIP ? w->rows - s->y0 : STRIP;
-#pragma omp atomic read
-        seen = st;
-        if (seen == SDM_OK)
-            seen = sdm_check_stop(w->ctx);
-        if (seen == SDM_OK)
-            seen = read_strip(w, s);
-        if (seen == SDM_OK)
-            seen = work(w, s);
-        if (seen != SDM_OK) {
-#pragma omp atomic write
-            st = seen;
-        }
-    }
-    return st;
+        w->height[i] = w->height[i] == SDM_NODATA ? NAN : w->height[i];
+    PASS(move_rows(ctx, w, w->band[1], GF_Read, y0, w->n, w->mask));
+    return move_rows(ctx, w, w->band[2], GF_Read, y0, w->n, w->score);
 }
 
 /* ---- sums over blocks ---- */
@@ -172,14 +137,13 @@ static inline float steepness(const float *h, ptrdiff_t pitch, const float per_c
 }
 
 /* n cells of a row, from x0 on. */
-SDM_VECTOR_LOOPS static void add_row(const Work *w, const Strip *strip, int row, int x0, int n,
-                                     Columns *restrict c)
+SDM_VECTOR_LOOPS static void add_row(const Work *w, int row, int x0, int n, Columns *restrict c)
 {
     const ptrdiff_t at = (ptrdiff_t)row * w->cols + x0, pitch = w->pitch;
-    const float *const h = strip->height + (ptrdiff_t)(row + MARGIN) * pitch + (MARGIN + x0);
-    const uint16_t *const scores = strip->score + at, *const mask = strip->mask + at;
-    const float per_cell[2] = {(float)(0.5 / w->in->side_m[0]), (float)(0.5 / w->in->side_m[1])},
-                per_px = (float)(1.0 / w->in->model.metres_per_px);
+    const float *const h = w->height + (ptrdiff_t)(row + MARGIN) * pitch + (MARGIN + x0);
+    const uint16_t *const scores = w->score + at, *const mask = w->mask + at;
+    const float per_cell[2] = {w->per_cell[0], w->per_cell[1]},
+                per_px = (float)(1.0 / w->model->metres_per_px);
     for (int i = 0; i < n; i++)
         if ((mask[i] & (SDM_QA_VALID | SDM_QA_FILLED)) == SDM_QA_VALID)
             add(w->noise[scores[i] < SDM_ERROR_SCORES ? scores[i] : SDM_ERROR_SCORES], &c->sum[MATCH][i],
@@ -192,13 +156,13 @@ SDM_VECTOR_LOOPS static void add_row(const Work *w, const Strip *strip, int row,
 }
 
 /* The blocks of a chunk of columns, from that row of the strip on. */
-static void sum_chunk(const Work *w, const Strip *s, int row, int x0)
+static void sum_chunk(const Work *w, int row, int x0)
 {
     Columns columns = {0};
     const int n = w->cols - x0 < CHUNK ? w->cols - x0 : CHUNK;
-    Sums *const sums = &w->sums[(size_t)((s->y0 + row) / SIDE) * (size_t)w->wide + (size_t)(x0 / SIDE)];
-    for (int j = row; j < row + SIDE && j < s->n; j++)
-        add_row(w, s, j, x0, n, &columns);
+    Sums *const sums = &w->sums[(size_t)((w->y0 + row) / SIDE) * (size_t)w->wide + (size_t)(x0 / SIDE)];
+    for (int j = row; j < row + SIDE && j < w->n; j++)
+        add_row(w, j, x0, n, &columns);
     for (int i = 0; i < n; i++)
         for (int k = 0; k < MEASURES; k++) {
             sums[i / SIDE].sum[k] += (double)columns.sum[k][i];
@@ -206,11 +170,15 @@ static void sum_chunk(const Work *w, const Strip *s, int row, int x0)
         }
 }
 
-static SdmStatus sum_blocks(const Work *w, Strip *s)
+static SdmStatus sum_blocks(SdmContext *ctx, Work *w)
 {
-    for (int row = 0; row < s->n; row += SIDE)
-        for (int x0 = 0; x0 < w->cols; x0 += CHUNK)
-            sum_chunk(w, s, row, x0);
+    for (int y0 = 0; y0 < w->rows; y0 += STRIP) {
+        PASS(read_strip(ctx, w, y0));
+#pragma omp parallel for schedule(static) collapse(2) num_threads(sdm_threads(ctx))
+        for (int row = 0; row < w->n; row += SIDE)
+            for (int x0 = 0; x0 < w->cols; x0 += CHUNK)
+                sum_chunk(w, row, x0);
+    }
     return SDM_OK;
 }
 
@@ -271,11 +239,11 @@ static double log_roughness(const Sums *s)
 
 static Node predict(const Work *w, int x, int y)
 {
-    const SdmHeightErrorModel *const m = &w->in->model;
+    const SdmHeightErrorModel *const m = w->model;
     const Sums near = sum_window(w, x, y, NEAR_HALF), around = sum_window(w, x, y, FAR_HALF);
     const bool known = near.count[MATCH] >= LEAST_CELLS && near.count[ROUGH] >= LEAST_CELLS;
     const double slope = fmin(sqrt(mean_of(&near, STEEP)), (double)STEEPEST),
-                 side_m = sqrt(w->in->side_m[0] * w->in->side_m[1]),
+                 side_m = sqrt(w->side_m[0] * w->side_m[1]),
                  side = fmin(fmax(side_m / m->gsd_m, LEAST_CELL), MOST_CELL),
                  near_noise = known ? log_noise(&near) - log_noise(&around) : 0.0,
                  near_roughness = known ? log_roughness(&near) - log_roughness(&around) : 0.0;
@@ -289,9 +257,9 @@ static Node predict(const Work *w, int x, int y)
     return (Node){(float)hypot(m->metres_per_px * error_px, correction_m), (float)slope};
 }
 
-static void find_nodes(const Work *w)
+static void find_nodes(const SdmContext *ctx, const Work *w)
 {
-#pragma omp parallel for schedule(static) num_threads(sdm_threads(w->ctx))
+#pragma omp parallel for schedule(static) num_threads(sdm_threads(ctx))
     for (int y = 0; y < w->high; y++)
         for (int x = 0; x < w->wide; x++)
             w->node[(size_t)y * (size_t)w->wide + (size_t)x] = predict(w, x, y);
@@ -319,89 +287,55 @@ static int blocks_before(const Work *w, int row, float *share)
     return first;
 }
 
-/* From the blocks' middles to the cells between each and the next; half a block lies before the first. */
-static void spread_nodes(const Work *w, const Strip *s)
+/* Errors of n cells of a row, from column x on, into the place of their scores.  They lie between the middles
+ * of two blocks, `first` cells behind the left one. */
+SDM_VECTOR_LOOPS static void write_cells(const Work *w, int row, int x, int n, Node left, Node right,
+                                         float first)
 {
-    for (int b = -1; b < w->wide; b++) {
-        const int at = b < 0 || w->wide < 2 ? 0 : b < w->wide - 1 ? b : b - 1;
-        const Node left = s->node[at], right = s->node[w->wide < 2 ? at : at + 1];
-        for (int i = 0; i < SIDE; i++)
-            s->cell[(b + 1) * SIDE + i] = between(left, right,
-                                                  b < 0    ? 0.0f
-                                                  : b > at ? 1.0f
-                                                           : ((float)i + 0.5f) / (float)SIDE);
-    }
-}
-
-/* A row of a strip, into the place of the scores. */
-SDM_VECTOR_LOOPS static void write_cells(const Work *w, const Strip *s, int row)
-{
-    const ptrdiff_t pitch = w->pitch, at = (ptrdiff_t)row * w->cols;
-    const float *const h = s->height + (row + MARGIN) * pitch + MARGIN;
-    const float per_cell[2] = {(float)(0.5 / w->in->side_m[0]), (float)(0.5 / w->in->side_m[1])};
-    const float per_step = (float)(1.0 / w->in->step_m), most = (float)(NODATA - 1);
-    const Node *const cell = s->cell + SIDE / 2;
-    const uint16_t *const mask = s->mask + at;
-    uint16_t *restrict const out = s->score + at;
-    for (int x = 0; x < w->cols; x++) {
-        const bool filled = (mask[x] & SDM_QA_FILLED) != 0;
-        const float steps = cell_error(cell[x], steepness(h + x, pitch, per_cell), filled) * per_step;
+    const ptrdiff_t at = (ptrdiff_t)row * w->cols + x;
+    const float *const h = w->height + (row + MARGIN) * (ptrdiff_t)w->pitch + MARGIN + x;
+    const float per_step = w->per_step, most = (float)(SDM_QA_NODATA - 1);
+    const uint16_t *const mask = w->mask + at;
+    uint16_t *restrict const out = w->score + at;
+    for (int i = 0; i < n; i++) {
+        const Node cell = between(left, right, (first + (float)i) / (float)SIDE);
+        const bool filled = (mask[i] & SDM_QA_FILLED) != 0;
+        const float steps = cell_error(cell, steepness(h + i, w->pitch, w->per_cell), filled) * per_step;
         const int rounded = (int)((steps < most ? steps : most) + 0.5f);
-        out[x] = (uint16_t)(mask[x] & SDM_QA_VALID ? rounded : NODATA);
+        out[i] = (uint16_t)(mask[i] & SDM_QA_VALID ? rounded : SDM_QA_NODATA);
     }
 }
 
-static void write_row(const Work *w, const Strip *s, int row)
+static void write_row(const Work *w, int row)
 {
     float down;
-    const int j = blocks_before(w, s->y0 + row, &down);
+    const int j = blocks_before(w, w->y0 + row, &down);
     const Node *const upper = w->node + (size_t)j * (size_t)w->wide, *const lower = w->high > 1
                                                                                         ? upper + w->wide
                                                                                         : upper;
-    for (int i = 0; i < w->wide; i++)
-        s->node[i] = between(upper[i], lower[i], down);
-    spread_nodes(w, s);
-    write_cells(w, s, row);
-}
-
-static SdmStatus write_errors(const Work *w, Strip *s)
-{
-    for (int row = 0; row < s->n; row++)
-        write_row(w, s, row);
-    return move_rows(w, w->in->error, GF_Write, s->y0, s->n, s->score);
-}
-
-/* Noise by score: the share of equal signs of a census tells the correlation, see match_settings.c. */
-static void fill_noise(Work *w)
-{
-    for (int i = 0; i <= SDM_ERROR_SCORES; i++) {
-        const double score = (double)i / SDM_ERROR_SCORES,
-                     rho = w->in->model.census ? sin(90.0 * SDM_DEG * score) : score;
-        const float kept = within((float)rho, LEAST_RHO, MOST_RHO);
-        w->noise[i] = (1.0f - kept) / kept;
+    for (int b = -1; b < w->wide; b++) { /* half a block lies before the first middle, and behind the last */
+        const int at = b < 0 || w->wide < 2 ? 0
+                       : b < w->wide - 1    ? b
+                                            : b - 1,
+                  next = w->wide < 2 ? at : at + 1, x = b * SIDE + SIDE / 2, from = x < 0 ? 0 : x,
+                  end = x + SIDE < w->cols ? x + SIDE : w->cols;
+        Node left = between(upper[at], lower[at], down), right = between(upper[next], lower[next], down);
+        if (b < 0)
+            right = left;
+        else if (b > at)
+            left = right = between(left, right, 1.0f);
+        write_cells(w, row, from, end - from, left, right, (float)(from - x) + 0.5f);
     }
 }
 
-/* Strips at once: one for each thread, as far as a 32nd of the budget holds them. */
-static int strips_at_once(const Work *w)
+static SdmStatus write_errors(SdmContext *ctx, Work *w)
 {
-    const int64_t row = (int64_t)w->cols * 2 * (int64_t)sizeof(uint16_t) * STRIP,
-                  wider = (int64_t)w->pitch * (int64_t)sizeof(float) * (STRIP + 2 * MARGIN),
-                  fit = w->in->memory_bytes / 32 / (row + wider);
-    const int most = sdm_threads(w->ctx) < AT_ONCE ? sdm_threads(w->ctx) : AT_ONCE;
-    return fit < 1 ? 1 : fit < most ? (int)fit : most;
-}
-
-static SdmStatus open_strips(Work *w)
-{
-    const size_t strip = (size_t)STRIP * (size_t)w->cols, wider = (size_t)w->pitch * (STRIP + 2 * MARGIN);
-    PASS(sdm_alloc(w->ctx, &w->strip, (size_t)w->threads, sizeof *w->strip, "strips of cells"));
-    for (int i = 0; i < w->threads; i++) {
-        Strip *const s = &w->strip[i];
-        PASS(SDM_ALLOC_RAW(w->ctx, "rows of a strip of cells", SDM_ARRAY(s->height, wider),
-                           SDM_ARRAY(s->mask, strip), SDM_ARRAY(s->score, strip),
-                           SDM_ARRAY(s->node, (size_t)w->wide),
-                           SDM_ARRAY(s->cell, (size_t)(w->wide + 1) * SIDE)));
+    for (int y0 = 0; y0 < w->rows; y0 += STRIP) {
+        PASS(read_strip(ctx, w, y0));
+#pragma omp parallel for schedule(static) num_threads(sdm_threads(ctx))
+        for (int row = 0; row < w->n; row++)
+            write_row(w, row);
+        PASS(move_rows(ctx, w, w->band[2], GF_Write, y0, w->n, w->score));
     }
     return SDM_OK;
 }
@@ -409,38 +343,47 @@ static SdmStatus open_strips(Work *w)
 static void close_work(Work **of)
 {
     Work *const w = *of;
-    for (int i = 0; w && i < w->threads && w->strip; i++)
-        SDM_FREE(&w->strip[i].height, &w->strip[i].mask, &w->strip[i].score, &w->strip[i].node,
-                 &w->strip[i].cell);
     if (w)
-        SDM_FREE(&w->strip, &w->sums, &w->node);
+        SDM_FREE(&w->sums, &w->node, &w->height, &w->mask, &w->score);
     sdm_free(of);
 }
 
-static SdmStatus write_all(Work *w)
-{
-    const size_t blocks = (size_t)w->wide * (size_t)w->high;
-    PASS(SDM_ALLOC(w->ctx, "blocks of cells", SDM_ARRAY(w->sums, blocks), SDM_ARRAY(w->node, blocks)));
-    PASS(open_strips(w));
-    PASS(each_strip(w, sum_blocks));
-    accumulate(w);
-    find_nodes(w);
-    return each_strip(w, write_errors);
-}
-
-SdmStatus sdm_height_error_write(SdmContext *ctx, const SdmHeightErrorInput *in)
+SdmStatus sdm_height_error_write(SdmContext *ctx, const SdmProduct *p)
 {
     SDM_CLOSED_BY(close_work) Work *w = NULL;
+    const SdmGrid *const g = &p->grid;
+    const double middle_deg = g->y0 - 0.5 * (double)g->rows * g->spacing, side_m = sdm_grid_spacing_m(g),
+                 narrower = g->geographic ? fmax(cos(middle_deg * SDM_DEG), 0.01) : 1.0;
     PASS(sdm_alloc(ctx, &w, 1, sizeof *w, "errors of heights"));
-    w->ctx = ctx;
-    w->in = in;
-    w->cols = GDALGetRasterBandXSize(in->height);
-    w->rows = GDALGetRasterBandYSize(in->height);
+    w->p = p;
+    w->model = &p->request.error;
+    w->band[0] = GDALGetRasterBand(p->raster[SDM_FILE_DEM].dataset, 1);
+    w->band[1] = sdm_product_qa_band(p, SDM_BAND_MASK);
+    w->band[2] = sdm_product_qa_band(p, SDM_BAND_ERROR);
+    w->side_m[0] = side_m * narrower;
+    w->side_m[1] = side_m;
+    for (int k = 0; k < 2; k++)
+        w->per_cell[k] = (float)(0.5 / w->side_m[k]);
+    w->per_step = (float)(1.0 / sdm_qa_scale(SDM_BAND_ERROR, p->metres_step));
+    w->cols = (int)g->cols;
+    w->rows = (int)g->rows;
     w->wide = (w->cols + SIDE - 1) / SIDE;
     w->high = (w->rows + SIDE - 1) / SIDE;
     w->pitch = w->cols + 2 * MARGIN;
-    w->strips = (w->rows + STRIP - 1) / STRIP;
-    w->threads = strips_at_once(w);
-    fill_noise(w);
-    return write_all(w);
+    for (int i = 0; i <= SDM_ERROR_SCORES; i++) { /* of a census the share of equal signs tells the
+                                                   * correlation, see match_settings.c */
+        const double score = (double)i / SDM_ERROR_SCORES,
+                     rho = w->model->census ? sin(90.0 * SDM_DEG * score) : score;
+        const float kept = within((float)rho, LEAST_RHO, MOST_RHO);
+        w->noise[i] = (1.0f - kept) / kept;
+    }
+    const size_t blocks = (size_t)w->wide * (size_t)w->high, strip = (size_t)STRIP * (size_t)w->cols;
+    PASS(SDM_ALLOC(ctx, "blocks of cells", SDM_ARRAY(w->sums, blocks), SDM_ARRAY(w->node, blocks)));
+    PASS(SDM_ALLOC_RAW(ctx, "rows of a strip of cells",
+                       SDM_ARRAY(w->height, (size_t)w->pitch * (STRIP + 2 * MARGIN)),
+                       SDM_ARRAY(w->mask, strip), SDM_ARRAY(w->score, strip)));
+    PASS(sum_blocks(ctx, w));
+    accumulate(w);
+    find_nodes(ctx, w);
+    return write_errors(ctx, w);
 }

@@ -9,7 +9,7 @@
 #include "geo/geoid.h"
 #include "geo/gdal_scope.h"
 #include "geo/vertical_datum.h"
-#include "product/dem_result.h"
+#include "product/dem_report.h"
 #include "product/output_files.h"
 #include "product/picture.h"
 #include "product/raster.h"
@@ -177,10 +177,7 @@ SdmStatus sdm_product_open(SdmContext *ctx, const SdmProductRequest *request, Sd
         sdm_log(ctx, SDM_LOG_INFO, 8, "heights above %s, whose undulation is of %s",
                 sdm_vertical_datum(request->options->vertical)->phrase, p->geoid);
     if (request->reference)
-        PASS(sdm_change_open(ctx,
-                             &(SdmChangeSource){request->options, request->reference, request->reference_dem,
-                                                request->lon_deg, request->lat_deg},
-                             &p->grid, &p->change));
+        PASS(sdm_change_open(ctx, &p->request, &p->change));
     for (int i = 0; i < 5; i++)
         if (p->files->made[rasters[i]]) {
             const SdmRasterSpec spec = spec_of(p, rasters[i]);
@@ -444,23 +441,6 @@ static SdmStatus convert_ortho(SdmContext *ctx, SdmProduct *p)
     return sdm_ortho_convert(ctx, &spec, raw, p->files->raw[SDM_FILE_ORTHO]);
 }
 
-static SdmStatus predict_errors(SdmContext *ctx, SdmProduct *p)
-{
-    const SdmGrid *const grid = &p->grid;
-    const double middle_deg = grid->y0 - 0.5 * (double)grid->rows * grid->spacing,
-                 side_m = sdm_grid_spacing_m(grid),
-                 narrower = grid->geographic ? fmax(cos(middle_deg * SDM_DEG), 0.01) : 1.0;
-    const SdmHeightErrorInput in = {.model = p->request.error,
-                                    .side_m = {side_m * narrower, side_m},
-                                    .height = GDALGetRasterBand(p->raster[SDM_FILE_DEM].dataset, 1),
-                                    .mask = sdm_product_qa_band(p, SDM_BAND_MASK),
-                                    .error = sdm_product_qa_band(p, SDM_BAND_ERROR),
-                                    .step_m = sdm_qa_scale(SDM_BAND_ERROR, p->metres_step),
-                                    .path = p->files->path[SDM_FILE_QA],
-                                    .memory_bytes = p->request.options->memory_bytes};
-    return sdm_height_error_write(ctx, &in);
-}
-
 /* Maps of the bands that are errors, while one thread has the raster. */
 static SdmStatus read_maps(SdmContext *ctx, SdmProduct *p)
 {
@@ -490,7 +470,7 @@ SdmStatus sdm_product_complete(SdmContext *ctx, SdmProduct *p)
     sdm_progress(ctx, 9, 0.15, "writing");
     set_statistics(p);
     if (p->request.error.gsd_m > 0.0)
-        TRY(predict_errors(ctx, p));
+        TRY(sdm_height_error_write(ctx, p));
     TRY(read_maps(ctx, p));
     if (p->request.ortho && !p->request.keep)
         TRY(convert_ortho(ctx, p));

@@ -6,9 +6,9 @@
 #include "core/lease.h"
 #include "core/text.h"
 #include "geo/geoid.h"
-#include "product/change_raster.h"
+#include "geo/height_raster.h"
+#include "pointing/along_fit.h"
 #include "product/dem_stats.h"
-#include "product/height_error.h"
 #include "product/output_files.h"
 #include "product/qa_raster.h"
 #include "product/raster.h"
@@ -23,6 +23,18 @@ typedef struct SdmKeptProduct {
     SdmText json, html;          /* the report */
 } SdmKeptProduct;
 void sdm_kept_product_free(SdmKeptProduct *kept);
+
+/* Until the error is known its band holds the score in steps of 1 / SDM_ERROR_SCORES. */
+enum { SDM_ERROR_SCORES = 60000 };
+
+/* The pair, and how it was matched. */
+typedef struct SdmHeightErrorModel {
+    double gsd_m;         /* ground sample distance; 0: no prediction */
+    double metres_per_px; /* height for a pixel of parallax */
+    double correction_m;  /* standard error of heights by that of the correction along the track */
+    bool census;          /* scores are those of census, not of zncc */
+    bool semi_global;
+} SdmHeightErrorModel;
 
 /* A product to write.  Pointers are borrowed until the product is closed. */
 typedef struct SdmProductRequest {
@@ -43,6 +55,22 @@ typedef struct SdmProductRequest {
     const char *first_utc, *last_utc; /* of the dates of a stack, for catalogues; NULL: not known */
     uint64_t job;                     /* fingerprint of the run: of its inputs and parameters */
 } SdmProductRequest;
+
+enum { SDM_CHANGE_BANDS = 2, SDM_CHANGE_BINS = 1 << 14 };
+#define SDM_CHANGE_BIN_M 0.03125 /* of the histograms */
+#define SDM_CHANGE_STEP_M 0.0625 /* of the map */
+
+/* The difference by cell, and what the report says of it; counted in integers, so that the order does not
+ * matter. */
+typedef struct SdmChangeRaster {
+    const SdmReferenceReport *report; /* borrowed; state SHIFT or FITTED */
+    const SdmGrid *grid;              /* of the DEM; borrowed */
+    SdmHeightRaster *opened;          /* here; NULL: it was open */
+    SdmHeightsOnGrid on_grid;
+    SdmProjector *plane; /* of the blocks that are left out */
+    int64_t *histogram;  /* 2 x SDM_CHANGE_BINS: used and left out cells, from -256 m on */
+    SdmMeanMap map;      /* of the differences in steps */
+} SdmChangeRaster;
 
 /* Bands of the QA raster that the report shows as maps. */
 enum { SDM_MAP_ERROR, SDM_MAP_RAY_ERROR, SDM_BAND_MAPS };
@@ -108,6 +136,29 @@ void sdm_product_close(SdmProduct **p);
 double sdm_product_error_m(const SdmProduct *p);
 
 double sdm_qa_step_m(const SdmGrid *grid); /* unit of the QA raster's bands of a DEM on the grid, metres */
+
+/* ---- change_raster.c: heights of a DEM -> height minus reference, and whether the fit to the reference left
+ * the place out, by cell ---- */
+
+/* Differences of a DEM's cells.  Close *out also after a failure. */
+SdmStatus sdm_change_open(SdmContext *ctx, const SdmProductRequest *request, SdmChangeRaster *out);
+void sdm_change_close(SdmChangeRaster *c);
+
+/* Rows of both bands, SDM_NODATA where there is no height, or no reference: differences rounded to step_m; 1
+ * where the fit left the place out.  window: w x h cells from (col0, row0).  height_m: above the ellipsoid,
+ * NaN for none. */
+SdmStatus sdm_change_rows(SdmContext *ctx, SdmChangeRaster *c, const int64_t window[4], const float *height_m,
+                          double step_m, float *difference_m, float *left_out);
+
+/* Median and NMAD of the differences of the DEM's cells, used (0) or left out of the fit (1). */
+SdmReferenceSpread sdm_change_spread(const SdmChangeRaster *c, int left_out);
+int64_t sdm_change_count(const SdmChangeRaster *c, int left_out);
+
+/* ---- height_error.c ---- */
+
+/* The predicted standard error of each height, in place of the scores of SDM_BAND_ERROR.  Formula:
+ * docs/chain.md, 9, The predicted error. */
+SdmStatus sdm_height_error_write(SdmContext *ctx, const SdmProduct *p);
 
 /* ---- style_files.c: layer styles of QGIS, and the reasons as a raster with colours and words ---- */
 

@@ -1,6 +1,6 @@
 /* DEM of one stereo pair -> its product and the report on it. */
 // SPDX-License-Identifier: Apache-2.0
-#include "product/scene_report.h"
+#include "product/dem_report.h"
 #include "core/options.h"
 #include "product/picture.h"
 

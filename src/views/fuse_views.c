@@ -4,7 +4,6 @@
 #include "coreg/stack_layer.h"
 #include "geo/gdal_scope.h"
 #include "product/dem_report.h"
-#include "product/dem_result.h"
 #include "scene/quality.h"
 #include "views/views.h"
 

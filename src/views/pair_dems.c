@@ -61,11 +61,10 @@ void sdm_views_remove(const SdmViews *v)
 static SdmStatus find_fingerprint(const SdmViews *v, const SdmViewPair *p, const SdmOptions *options,
                                   uint64_t *out)
 {
-    SDM_OWNED SdmPlanInput *input = NULL;
     SDM_CLOSED_BY(sdm_plan_close) SdmPlan *plan = NULL;
     char build[32];
-    PASS(sdm_plan_single(v->ctx, v->path[p->left], v->path[p->right], &input));
-    PASS(sdm_plan_make(v->ctx, options, v->folder, &(SdmPlanSource){.input = input, .count = 1}, &plan));
+    const SdmPlanInput input = {v->path[p->left], v->path[p->right]};
+    PASS(sdm_plan_make(v->ctx, options, v->folder, &(SdmPlanSource){.input = &input, .count = 1}, &plan));
     snprintf(build, sizeof build, "%016" PRIx64, (uint64_t)SDM_BUILD_HASH);
     *out = sdm_hash_text(plan->scene[0].product_fingerprint, build);
     return SDM_OK;
@@ -116,7 +115,8 @@ static SdmStatus make_dem(SdmViews *v, SdmViewPair *p)
             sdm_view_name(v, p->left), sdm_view_name(v, p->right), p->has_dem ? " was finished before" : "");
     for (int i = 0; i < 2 && !p->result.known; i++) { /* once more where it was only tidied up */
         PASS(sdm_use_options(v->ctx, &options));
-        const SdmStatus ran = sdm_run_scene(v->ctx, v->path[p->left], v->path[p->right], &p->result);
+        const SdmStatus ran =
+            sdm_run_scene(v->ctx, v->path[p->left], v->path[p->right], NULL, NULL, &p->result);
         (void)sdm_use_options(v->ctx, &v->options);
         PASS(ran);
     }

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "coreg/stack.h"
-#include "product/dem_result.h"
+#include "product/dem_report.h"
 #include "product/fields.h"
 
 /* As sdm_run_scene(), from three views or more, at most SDM_MAX_VIEWS: images with RPC, or folders of

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "matching/gridding.h"
-#include "product/scene_report.h"
+#include "product/dem_report.h"
 #include "tests/folder.h"
 
 #include <gdal.h>

@@ -29,7 +29,7 @@ static SdmStatus run(const char *name, const char *on, char why[1024])
     SDM_CLOSED_BY(sdm_close) SdmContext *ctx = context_of(&opt);
     sdm_set_sinks(ctx, keep_log, NULL, NULL);
     SdmDemResult result;
-    const SdmStatus st = sdm_run_scene(ctx, scene, NULL, &result);
+    const SdmStatus st = sdm_run_scene(ctx, scene, NULL, NULL, NULL, &result);
     sdm_dem_result_free(&result);
     snprintf(why, 1024, "%s", sdm_error(ctx));
     return st;
