@@ -13,7 +13,29 @@
 #include <inttypes.h>
 #include <math.h>
 #include <ogr_srs_api.h>
+#include <stdlib.h>
 #include <string.h>
+
+/* ---- texts ---- */
+
+const char *sdm_texts_keep(SdmTexts *list, const char *text)
+{
+    char **const more = realloc(list->item, (size_t)(list->count + 1) * sizeof *more);
+    if (!more)
+        return NULL;
+    list->item = more;
+    char *const copy = strdup(text);
+    if (copy)
+        list->item[list->count++] = copy;
+    return copy;
+}
+
+void sdm_texts_free(SdmTexts *list)
+{
+    for (int i = 0; i < list->count; i++)
+        free(list->item[i]);
+    free(list->item);
+}
 
 /* ---- a raster -> a name that GDAL opens, for functions and options that take names of files ---- */
 

@@ -19,7 +19,7 @@ typedef struct SdmScreen {
     double started_s, drawn_s;
 } SdmScreen;
 
-/* Options of plan, tile and merge alone (cmd_job.c). */
+/* Options of plan, tile, merge and status alone (cmd_job.c). */
 typedef struct SdmJobOptions {
     const char *output, *list; /* plan: the job folder; merge: the folder of the DEMs */
     int count, index_base;     /* index_base: -1 = by the name of the variable */
@@ -28,8 +28,7 @@ typedef struct SdmJobOptions {
     bool failed;            /* status: only what failed */
     const char *accounting; /* status: file to write; NULL: none */
 } SdmJobOptions;
-extern const SdmOptionSpec sdm_plan_options_table[], sdm_tile_options_table[], sdm_merge_options_table[],
-    sdm_status_options_table[];
+extern const SdmOptionSpec sdm_job_options_table[];
 
 typedef struct SdmCall SdmCall;
 

@@ -10,16 +10,12 @@
 #define AT(field) offsetof(SdmJobOptions, field)
 enum { MOST_LISTED = 1 << 20 };
 
-const SdmOptionSpec sdm_plan_options_table[] = {
+const SdmOptionSpec sdm_job_options_table[] = {
     {"--output", "JOB", SDM_OPT_TEXT, AT(output), 0.0, 0.0, NULL, "none, must be given", SDM_CMD_PLAN,
      "Folder of the job to make."},
     {"--list", "FILE", SDM_OPT_TEXT, AT(list), 0.0, 0.0, NULL, "none", SDM_CMD_PLAN,
      "Scenes to plan, one per line: a scene, or a left and a right image; names are relative to the list, "
      "in quotes where they hold blanks; # begins a comment."},
-    {.name = NULL},
-};
-
-const SdmOptionSpec sdm_tile_options_table[] = {
     {"--count", "K", SDM_OPT_INT, AT(count), 1.0, 1e6, NULL, "1", SDM_CMD_TILE,
      "Units per task: task I computes units I x K to I x K + K - 1."},
     {"--index-env", "NAME", SDM_OPT_TEXT, AT(index_env), 0.0, 0.0, NULL, "none", SDM_CMD_TILE,
@@ -30,17 +26,9 @@ const SdmOptionSpec sdm_tile_options_table[] = {
     {"--wait", "SECONDS", SDM_OPT_REAL, AT(wait_s), 0.0, 1e6, NULL, "3600", SDM_CMD_TILE,
      "Longest wait for another task that prepares the scene of a tile. After it, or where no task prepares "
      "the scene, the tile's task does so itself."},
-    {.name = NULL},
-};
-
-const SdmOptionSpec sdm_merge_options_table[] = {
     {"--output", "FOLDER", SDM_OPT_TEXT, AT(output), 0.0, 0.0, NULL, "JOB/dem", SDM_CMD_MERGE,
      "Folder of the DEMs; each is called after its scene. For one scene, also the name of its DEM, which "
      "ends in .tif."},
-    {.name = NULL},
-};
-
-const SdmOptionSpec sdm_status_options_table[] = {
     {"--failed", NULL, SDM_OPT_BOOL, AT(failed), 0.0, 0.0, NULL, NULL, SDM_CMD_STATUS,
      "Print only scenes that failed or are not planned, each with its reason."},
     {"--accounting", "FILE", SDM_OPT_TEXT, AT(accounting), 0.0, 0.0, NULL, "none", SDM_CMD_STATUS,

@@ -42,22 +42,22 @@ static const SdmCommand commands[] = {
      "Write a job folder: inputs with sizes and time stamps, all parameters, and the units of work of one or "
      "many scenes, numbered from 0, for tile to compute on any machine. A scene within the memory budget is "
      "one unit; a larger one is its preparation and its tiles. Reads cameras, no pixels.",
-     sdm_plan_options_table, sdm_job_defaults, sdm_command_plan},
+     sdm_job_options_table, sdm_job_defaults, sdm_command_plan},
     {"tile", SDM_CMD_TILE, 1, 2, "the job folder", "JOB I [options]\nJOB --index-env NAME [options]",
      "compute units of a job",
      "Compute task I of a job: unit I, or with --count K the units I x K to I x K + K - 1; or a list of "
      "units such as 4,7-9. Finished units of this plan are skipped, damaged ones are computed again. The "
      "parameters are those of the plan.",
-     sdm_tile_options_table, sdm_job_defaults, sdm_command_tile},
+     sdm_job_options_table, sdm_job_defaults, sdm_command_tile},
     {"merge", SDM_CMD_MERGE, 1, 2, "the job folder", "JOB [SCENE] [options]",
      "build the DEMs of a job from its units",
      "Build the DEM of every scene of a job, or of the scene with this number, with all companions. Prints "
      "which units are missing and how to compute them. Skips scenes that are merged already.",
-     sdm_merge_options_table, sdm_job_defaults, sdm_command_merge},
+     sdm_job_options_table, sdm_job_defaults, sdm_command_merge},
     {"status", SDM_CMD_STATUS, 1, 1, "the job folder", "JOB [options]", "print the progress of a job",
      "Print for each scene of a job how many units are done, running, failed and missing, the last error, "
      "and the time left.",
-     sdm_status_options_table, sdm_job_defaults, sdm_command_status},
+     sdm_job_options_table, sdm_job_defaults, sdm_command_status},
     {"match", SDM_CMD_MATCH, 2, 2, "the left and the right image",
      "LEFT RIGHT -o DISPARITY.tif [options]\nl_%04d.png r_%04d.png -o d_%04d.tif [options]",
      "match a rectified pair: disparities of its left image",

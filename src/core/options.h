@@ -113,6 +113,10 @@ typedef struct SdmFoundOption {
 } SdmFoundOption;
 /* The i-th of the options of SDM_OPTION_SETS sets that a command takes. */
 SdmFoundOption sdm_option_at(SdmOptionSet *sets, unsigned command, int i);
+/* The one whose name is nearest to the typed one, for "did you mean", without those that have one of the
+ * flags; NULL: none is near. */
+const SdmOptionSpec *sdm_option_nearest(SdmOptionSet *sets, unsigned command, unsigned without,
+                                        const char *typed);
 /* That of a name without dashes before it, with "_" or "-" between its words. */
 SdmFoundOption sdm_option_find(SdmOptionSet *sets, unsigned command, const char *name);
 
@@ -141,6 +145,3 @@ SdmStatus sdm_options_fill(SdmContext *ctx, SdmCommandLine *line, const char *na
 
 /* Number of single-letter edits between two words (Levenshtein), capped at 99; for "did you mean". */
 int sdm_edit_distance(const char *a, const char *b);
-/* Distance of an option's name from the typed one: 0 for a name of other programs, 1 where one begins with
- * the other, else 1 + number of edits; 99: too far for "did you mean". */
-int sdm_name_distance(const char *typed, const char *name);

@@ -83,7 +83,9 @@ static void plain_name(const char *name, char out[LONGEST_WORD + 1])
         *c = *c == '_' ? '-' : *c;
 }
 
-int sdm_name_distance(const char *typed, const char *name)
+/* Distance of an option's name from the typed one: 0 for a name of other programs, 1 where one begins with
+ * the other, else 1 + number of edits; 99: too far for "did you mean". */
+static int name_distance(const char *typed, const char *name)
 {
     /* names in other programs of the field */
     static const char *const other[][2] = {{"tr", " res resolution spacing gsd pixel-size "},
@@ -116,25 +118,32 @@ int sdm_name_distance(const char *typed, const char *name)
     return edits < (3 < strlen(typed) / 3 ? 3 : (int)(strlen(typed) / 3) + 1) ? 1 + edits : 99;
 }
 
+const SdmOptionSpec *sdm_option_nearest(SdmOptionSet *sets, unsigned command, unsigned without,
+                                        const char *typed)
+{
+    const SdmOptionSpec *nearest = NULL;
+    SdmFoundOption at;
+    int best = 99;
+    for (int i = 0; (at = sdm_option_at(sets, command, i)).spec; i++) {
+        const int edits = at.spec->commands & without ? 99 : name_distance(typed, at.spec->name);
+        if (edits < best) {
+            best = edits;
+            nearest = at.spec;
+        }
+    }
+    return nearest;
+}
+
 static SdmStatus refuse_unknown(SdmContext *ctx, SdmCommandLine *line, const char *word, size_t n)
 {
     char name[LONGEST_WORD + 1] = "";
-    const char *nearest = NULL;
-    SdmFoundOption at;
-    int best = 99;
     if (n <= LONGEST_WORD)
         memcpy(name, word, n);
-    for (int i = 0; (at = sdm_option_at(line->sets, line->command, i)).spec; i++) {
-        const int edits = sdm_name_distance(name, at.spec->name);
-        if (edits < best) {
-            best = edits;
-            nearest = at.spec->name;
-        }
-    }
+    const SdmOptionSpec *const nearest = sdm_option_nearest(line->sets, line->command, 0, name);
     if (nearest)
         return sdm_fail(ctx, SDM_ERR_USAGE,
                         "unknown option %.*s, did you mean %s? (stereodem %s --help lists all)", (int)n, word,
-                        nearest, line->name);
+                        nearest->name, line->name);
     return sdm_fail(ctx, SDM_ERR_USAGE, "unknown option %.*s; stereodem %s --help lists all",
                     n > 200 ? 200 : (int)n, word, line->name);
 }

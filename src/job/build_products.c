@@ -1,6 +1,6 @@
 /* Read the blocks, judge the DEM, write the products. */
 // SPDX-License-Identifier: Apache-2.0
-#include "job/build_products.h"
+#include "job/job.h"
 #include "input/source.h"
 #include "product/dem_report.h"
 

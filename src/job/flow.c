@@ -1,6 +1,6 @@
 /* The loop over units: found in the store, or begun, ended, stored, handed on; one scene at a time. */
 // SPDX-License-Identifier: Apache-2.0
-#include "job/flow.h"
+#include "job/job.h"
 #include "geo/grid.h"
 
 #include <errno.h>

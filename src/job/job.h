@@ -1,9 +1,10 @@
-/* A job folder: its plan, its options, its files. */
+/* A job folder: its plan, its options, its files; the flow of its units, and their products. */
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include "job/plan.h"
 #include "job/unit_file.h"
+#include "product/product.h"
 
 /* Stays where it was opened: the options point into it. */
 typedef struct SdmJob {
@@ -72,3 +73,96 @@ void sdm_job_renew(const char *folder, const SdmPlan *plan);
 void sdm_job_count(const char *folder, int64_t *blocks, int64_t *prepared);
 /* Remove every file of ours, and the folder when it is empty then. */
 void sdm_job_remove(const char *folder);
+
+/* ---- flow.c: blocks of scenes flow from their source through a store into a sink: units of a job are found
+ * finished in its folder, or computed and kept there; each block that is not kept goes to the caller.  run,
+ * tile, merge and a DEM in memory are this loop with a store, a sink, or both ---- */
+
+typedef struct SdmFlow SdmFlow;
+
+/* A unit that has ended. */
+typedef struct SdmFlowUnit {
+    int64_t unit; /* of the plan */
+    bool resumed; /* it was found done */
+    double seconds;
+    SdmBlock *block; /* where it is in memory and in no file: freed after the call, unless the callee takes
+                      * the arrays; NULL: there is none */
+    const SdmUsage *used; /* by making it, without the preparation of its scene */
+} SdmFlowUnit;
+
+typedef struct SdmFlowRequest {
+    const SdmJob *job;   /* borrowed, as all below */
+    SdmScene *images;    /* the scene of a job of one, open to SDM_DEPTH_WHOLE; NULL: opened when needed */
+    bool has_store;      /* units are kept in the job's folder */
+    bool is_shared;      /* other processes work on the job: wait for their preparations, keep failures */
+    bool keep_last;      /* the last block of a scene goes to the caller, not into the store */
+    double wait_s;       /* longest wait for another process that prepares a scene */
+    SdmLease *output;    /* of the products that the units are for; NULL: none */
+    const int64_t *unit; /* those to do; NULL: first .. first + count - 1 */
+    int64_t first, count;
+    const char *word; /* of a unit, for the progress */
+    double share;     /* of the progress when all units have ended */
+    /* Called for each unit that has ended, in their order, and for one that failed; returns what ends all, or
+     * SDM_OK to go on with the others.  NULL: a failure ends all. */
+    SdmStatus (*ended)(SdmContext *ctx, void *user, const SdmFlowUnit *unit, SdmStatus st);
+    void *user;
+} SdmFlowRequest;
+
+/* queue: the back end, taken over; pointer to NULL: opened when a unit needs it. */
+SdmStatus sdm_flow_open(SdmContext *ctx, const SdmFlowRequest *request, SdmDevicePool **queue, SdmFlow **out);
+/* Compute the units, as many at a time as the back end takes.  After a failure that ends the flow, units that
+ * were begun are finished, if possible, and stored. */
+SdmStatus sdm_flow_run(SdmContext *ctx, SdmFlow *flow);
+void sdm_flow_close(SdmFlow **flow); /* abandons what is in work */
+
+/* The prepared scene, borrowed, and what its preparation has used; prepares it where that was not done. */
+SdmStatus sdm_flow_prepared(SdmContext *ctx, SdmFlow *flow, int scene, const SdmPrepared **prepared,
+                            const SdmUsage **used);
+/* Keep a block in the store that the caller has had. */
+SdmStatus sdm_flow_store(SdmContext *ctx, SdmFlow *flow, int64_t unit, const SdmBlock *block,
+                         const SdmUsage *used);
+/* The back end; NULL: none was opened yet. */
+const SdmDevicePool *sdm_flow_queue(const SdmFlow *flow);
+/* The first doubt of the scenes prepared by this flow; "": none. */
+const char *sdm_flow_doubt(const SdmFlow *flow);
+
+/* ---- build_products.c: blocks of a scene -> its DEM, companions and report ---- */
+
+/* The input of a build; all is borrowed. */
+typedef struct SdmBuildInput {
+    const SdmJob *job;
+    const SdmPlanScene *scene;
+    const SdmPrepared *prepared;
+    const SdmUsage *prepared_used; /* by the preparation; NULL: counted already */
+    const uint8_t
+        *made; /* of each unit of the job: 1 = this process made it and counted its time; NULL: none */
+    const SdmBlock *last; /* the block of the scene's last unit; NULL: in its file, like the others */
+    const char *device, *device_why; /* the back end, such as "cuda:0", and why auto left a device; NULL:
+                                      * unknown */
+    double started_s;                /* when the work began, see sdm_now_s() */
+    SdmLease *lease;                 /* of the output; NULL in memory */
+    SdmKeptProduct *keep;            /* see SdmProductRequest */
+    SdmUsage *used; /* gets what the preparation and each block have used, 1 + tile_count; or NULL */
+} SdmBuildInput;
+
+/* Is options->output free to be written, and none of the inputs of the scene? */
+SdmStatus sdm_build_check_output(SdmContext *ctx, const SdmJob *job, const SdmPlanScene *scene,
+                                 const SdmOptions *options);
+
+/* A product that is being built block by block: open, add each block, finish, close.  in and options are
+ * borrowed until it is closed. */
+typedef struct SdmBuild SdmBuild;
+SdmStatus sdm_build_open(SdmContext *ctx, const SdmBuildInput *in, const SdmOptions *options, SdmBuild **out);
+SdmStatus sdm_build_add(SdmContext *ctx, SdmBuild *build, const SdmBlock *block);
+/* Judge the DEM and publish the product.  result and no_dem: as below. */
+SdmStatus sdm_build_finish(SdmContext *ctx, SdmBuild *build, SdmDemResult *result, bool *no_dem);
+void sdm_build_close(SdmBuild **build);
+
+/* Build options->output and its companions of the blocks in the job.  *out: the finished product, to be
+ * closed by the caller when its work is marked as done: until then a run that is stopped can tell that
+ * nothing is left but tidying.
+ * options: borrowed until then.
+ * *result: what the report says of it, freed by the caller.
+ * *no_dem: the blocks make no DEM (SDM_ERR_DATA), they are not worth keeping. */
+SdmStatus sdm_build_products(SdmContext *ctx, const SdmBuildInput *in, const SdmOptions *options,
+                             SdmProduct **out, SdmDemResult *result, bool *no_dem);

@@ -1,12 +1,243 @@
-/* The commands plan and tile, and the progress of a job for status. */
+/* The commands run, plan and tile, and the progress of a job for status. */
 // SPDX-License-Identifier: Apache-2.0
 #include "job/job_commands.h"
-#include "job/flow.h"
-#include "job/job.h"
+#include "core/run_log.h"
 #include "scene/reference_fit.h"
 
 #include <string.h>
 #include <unistd.h>
+
+/* ---- run: a scene -> its products, in one process that can be stopped and taken up ---- */
+
+typedef struct Run {
+    SdmOptions options;         /* the caller's, with the device that was chosen */
+    SdmKeptProduct *keep;       /* gets the product, of which nothing is written then; NULL: files */
+    SdmLease *lease;            /* of the output */
+    bool has_log;               /* NAME.log is this run's */
+    char folder[SDM_PATH_SIZE]; /* of the job; "" before it is made */
+    SdmScene *own, *scene;      /* opened once, for the plan and for all units; own: by the run */
+    SdmJob job;
+    SdmFlow *flow;
+    SdmBuildInput input;
+    SdmBuild *build; /* in memory, from the first block on */
+    uint8_t *made;   /* of each unit: by this process? */
+    SdmBlock last;   /* that of the last unit, kept in memory */
+    bool has_last;
+    SdmUsage last_used;
+    bool no_dem; /* the blocks make no DEM: not worth keeping */
+    SdmDemResult *result;
+} Run;
+
+/* Share of the run's time when the products are left to be written. */
+static double units_done(const Run *r)
+{
+    return r->keep ? 0.97 : 0.87;
+}
+
+/* The prepared scene becomes part of the input; in memory blocks are taken from now on. */
+static SdmStatus begin_build(SdmContext *ctx, Run *r)
+{
+    PASS(sdm_flow_prepared(ctx, r->flow, 0, &r->input.prepared, &r->input.prepared_used));
+    r->input.device = sdm_device_pool_name(sdm_flow_queue(r->flow));
+    r->input.device_why = sdm_device_pool_why(sdm_flow_queue(r->flow));
+    return r->keep ? sdm_build_open(ctx, &r->input, &r->job.options, &r->build) : SDM_OK;
+}
+
+/* A unit has ended: in memory its block goes into the DEM, else the last one is kept. */
+static SdmStatus take_unit(SdmContext *ctx, void *user, const SdmFlowUnit *u, SdmStatus st)
+{
+    Run *const r = user;
+    r->made[u->unit] = st == SDM_OK && !u->resumed;
+    if (st != SDM_OK || !u->block)
+        return st;
+    if (r->keep) {
+        if (!r->build)
+            PASS(begin_build(ctx, r));
+        return sdm_build_add(ctx, r->build, u->block);
+    }
+    r->last = *u->block;
+    r->last_used = *u->used;
+    r->has_last = true;
+    *u->block = (SdmBlock){.height_m = NULL};
+    return SDM_OK;
+}
+
+/* Job and plan name the device that auto has found; until then the processor, as every plan of auto does. */
+static SdmStatus plan_device(SdmContext *ctx, Run *r)
+{
+    const char *const name = sdm_device_pool_name(sdm_flow_queue(r->flow));
+    if (strcmp(name, "auto") == 0 || strcmp(name, r->job.options.device) == 0)
+        return SDM_OK;
+    r->job.options.device = r->job.plan->options.device = name;
+    return r->keep ? SDM_OK : sdm_plan_write(ctx, r->folder, r->job.plan);
+}
+
+/* The products are there: remove what they were made from, then let the output go. */
+static SdmStatus leave(SdmContext *ctx, Run *r)
+{
+    PASS(sdm_lease_check(ctx, r->lease));
+    if (!r->options.keep_job)
+        sdm_job_remove(r->folder);
+    sdm_lease_release(&r->lease);
+    return SDM_OK;
+}
+
+static SdmStatus build(SdmContext *ctx, Run *r)
+{
+    SDM_CLOSED_BY(sdm_product_close)
+    SdmProduct *product = NULL; /* closed after the job is gone: see sdm_build_products() */
+    if (!r->build)
+        PASS(begin_build(ctx, r));
+    SDM_PROGRESS(ctx, units_done(r), 1.0);
+    if (r->keep)
+        return sdm_build_finish(ctx, r->build, r->result, &r->no_dem);
+    r->input.last = r->has_last ? &r->last : NULL;
+    PASS(sdm_build_products(ctx, &r->input, &r->job.options, &product, r->result, &r->no_dem));
+    return leave(ctx, r);
+}
+
+/* Compute and build what the plan says. */
+static SdmStatus run_job(SdmContext *ctx, Run *r, SdmDevicePool **queue)
+{
+    const SdmPlanScene *const scene = &r->job.plan->scene[0];
+    const SdmFlowRequest request = {.job = &r->job,
+                                    .images = r->scene,
+                                    .has_store = !r->keep,
+                                    .keep_last = !r->options.keep_job,
+                                    .output = r->lease,
+                                    .count = r->job.plan->units,
+                                    .word = "unit",
+                                    .share = units_done(r),
+                                    .ended = take_unit,
+                                    .user = r};
+    if (!r->keep && sdm_product_finished(ctx, r->options.output, scene->product_fingerprint)) {
+        PASS(leave(ctx, r)); /* stopped when only tidying was left */
+        sdm_product_tidy(ctx, r->options.output, scene->product_fingerprint);
+        sdm_log(ctx, SDM_LOG_INFO, 9, "%s was finished already", r->options.output);
+        return SDM_OK;
+    }
+    if (!r->keep) {
+        PASS(sdm_build_check_output(ctx, &r->job, scene, &r->job.options));
+        PASS(sdm_plan_write(ctx, r->folder, r->job.plan));
+    }
+    sdm_device_pool_log(ctx, *queue);
+    PASS(sdm_alloc(ctx, &r->made, (size_t)r->job.plan->units, 1, "the units"));
+    r->input.job = &r->job;
+    r->input.scene = scene;
+    r->input.made = r->made;
+    r->input.lease = r->lease;
+    PASS(sdm_flow_open(ctx, &request, queue, &r->flow));
+    PASS(sdm_flow_run(ctx, r->flow));
+    PASS(plan_device(ctx, r));
+    return build(ctx, r);
+}
+
+/* The sentence of a stopped run: which results the next call can use. */
+static SdmStatus tell_stopped(SdmContext *ctx, const char *folder, int64_t blocks, int64_t prepared)
+{
+    if (blocks > 0)
+        return sdm_fail(
+            ctx, SDM_ERR_STOPPED,
+            "stopped on request; %lld finished block%s kept in %s, give the same command to go on",
+            (long long)blocks, blocks > 1 ? "s are" : " is", folder);
+    if (prepared > 0)
+        return sdm_fail(
+            ctx, SDM_ERR_STOPPED,
+            "stopped on request before the first block was finished; coarse surface and pointing are "
+            "kept in %s, give the same command to go on",
+            folder);
+    return sdm_fail(
+        ctx, SDM_ERR_STOPPED,
+        "stopped on request before anything was finished; nothing is kept, give the same command to "
+        "begin again");
+}
+
+/* After a failure: keep what can be taken up, else remove the folder. */
+static SdmStatus leave_failed(SdmContext *ctx, Run *r, SdmStatus st)
+{
+    int64_t blocks = 0, prepared = 0;
+    if (r->keep)
+        return st;
+    if (sdm_lease_check(NULL, r->lease) != SDM_OK) /* the reason for whatever failed; the folder is another
+                                                    * run's */
+        return sdm_lease_check(ctx, r->lease);
+    if (r->has_last && !r->no_dem) /* or lost: no harm */
+        (void)sdm_flow_store(NULL, r->flow, r->job.plan->units - 1, &r->last, &r->last_used);
+    if (*r->folder)
+        sdm_job_count(r->folder, &blocks, &prepared);
+    if (st == SDM_ERR_STOPPED)
+        (void)tell_stopped(ctx, r->folder, blocks, prepared);
+    if (!*r->folder)
+        return st;
+    if (r->no_dem || blocks + prepared == 0) {
+        sdm_job_remove(r->folder);
+    } else if (st != SDM_ERR_STOPPED) {
+        char why[1024];
+        snprintf(why, sizeof why, "%s", sdm_error(ctx));
+        (void)sdm_fail(ctx, st, "%s; finished work is kept in %s for the same command", why, r->folder);
+    }
+    return st;
+}
+
+/* Choose the device that the whole run takes, as the plan will say; take the output; plan. */
+static SdmStatus prepare_run(SdmContext *ctx, Run *r, const char *left, const char *right,
+                             SdmDevicePool **queue)
+{
+    SDM_CLOSED_BY(sdm_plan_close) SdmPlan *plan = NULL;
+    char folder[SDM_PATH_SIZE] = ".";
+    PASS(sdm_device_pool_open(ctx, r->options.device, queue));
+    r->options.device = sdm_device_pool_name(*queue);
+    if (!r->keep) {
+        PASS(sdm_lease_take_output(ctx, r->options.output, &r->lease));
+        r->has_log = sdm_run_log_begin(ctx, r->options.output, "run");
+        PASS(sdm_format(ctx, folder, sizeof folder, "%s.job", r->options.output));
+        PASS(sdm_file_make_folder(ctx, folder));
+    }
+    memcpy(r->folder, folder, sizeof folder);
+    if (!r->scene)
+        PASS(sdm_scene_open(ctx, &r->options, left, right, &r->own));
+    r->scene = r->scene ? r->scene : r->own;
+    /* the plan names the views as the report does: images in memory as their scene does */
+    const SdmPlanInput input = {left ? left : r->scene->view[0].name, left ? right : r->scene->view[1].name};
+    PASS(sdm_plan_make(ctx, &r->options, r->folder,
+                       &(SdmPlanSource){.input = &input, .count = 1, .scene = r->scene}, &plan));
+    return sdm_job_start(ctx, r->folder, &r->options, &plan, &r->job);
+}
+
+SdmStatus sdm_run_scene(SdmContext *ctx, const char *left, const char *right, SdmScene *scene,
+                        SdmKeptProduct *keep, SdmDemResult *result)
+{
+    SdmStatus st = SDM_OK;
+    Run r = {.options = *sdm_options(ctx), .keep = keep, .scene = scene, .result = result};
+    SDM_CLOSED_BY(sdm_device_pool_close) SdmDevicePool *queue = NULL;
+    *result = (SdmDemResult){.known = false};
+    r.input = (SdmBuildInput){.started_s = sdm_now_s(), .keep = keep};
+    r.options.output = keep ? NULL : r.options.output;
+    if (!keep && !r.options.output)
+        return sdm_fail(ctx, SDM_ERR_USAGE, "no output; give -o DEM.tif");
+    if (!scene && (!left || !*left || (right && !*right)))
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "no input; give an ASTER level 1A scene, or the left and right image of a pair");
+    if (!keep)
+        TRY(sdm_product_check(ctx, &r.options, NULL, 0));
+    TRY(sdm_reference_check(ctx, &r.options));
+    TRY(prepare_run(ctx, &r, left, right, &queue));
+    TRY(run_job(ctx, &r, &queue));
+    sdm_progress(ctx, 9, 1.0, "done");
+done:
+    if (st != SDM_OK)
+        st = leave_failed(ctx, &r, st);
+    if (r.has_log)
+        sdm_run_log_end(ctx, st);
+    sdm_lease_release(&r.lease);
+    sdm_build_close(&r.build);
+    sdm_flow_close(&r.flow);
+    sdm_scene_close(&r.own);
+    sdm_block_free(&r.last);
+    sdm_free(&r.made);
+    sdm_job_close(&r.job);
+    return st;
+}
 
 /* ---- plan: scenes -> a job folder with its plan.json ---- */
 

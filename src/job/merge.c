@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/lease.h"
 #include "core/run_log.h"
-#include "job/build_products.h"
 #include "job/job_commands.h"
 #include "product/output_files.h"
 #include "product/product.h"

@@ -78,14 +78,6 @@ SDM_VECTOR_LOOPS static void find_differences(const float *restrict height_m,
     }
 }
 
-static bool has_difference(const float *difference_m, int n)
-{
-    for (int i = 0; i < n; i++)
-        if (difference_m[i] != SDM_NODATA)
-            return true;
-    return false;
-}
-
 /* Mark the cells that the fit left out, n of a row from column `col` on, at most TOGETHER. */
 static void fill_left_out(const SdmChangeRaster *c, const SdmPlaceNodes *nodes, int64_t col, int64_t row,
                           int n, const float *difference_m, float *left_out)
@@ -93,11 +85,6 @@ static void fill_left_out(const SdmChangeRaster *c, const SdmPlaceNodes *nodes, 
     const SdmGrid *const mask = &c->report->grid;
     double x[TOGETHER], y[TOGETHER];
     int32_t at[TOGETHER];
-    if (!has_difference(difference_m, n)) {
-        for (int i = 0; i < n; i++)
-            left_out[i] = SDM_NODATA;
-        return;
-    }
     sdm_cell_places(nodes, col, row, n, x, y);
     find_mask_cells(x, y, n, (int)mask->cols, (int)mask->rows, at);
     for (int i = 0; i < n; i++)
@@ -125,12 +112,6 @@ SDM_VECTOR_LOOPS static void find_bins(const float *restrict difference_m, int n
 static void count_row(SdmChangeRaster *c, int64_t col0, int64_t row, int64_t w, const float *difference_m,
                       const float *left_out)
 {
-    for (; w > 0 && difference_m[0] == SDM_NODATA; w--, col0++) {
-        difference_m++;
-        left_out++;
-    }
-    while (w > 0 && difference_m[w - 1] == SDM_NODATA)
-        w--;
     int32_t bin[TOGETHER], steps[TOGETHER];
     for (int64_t done = 0; done < w; done += TOGETHER) {
         const int n = w - done < TOGETHER ? (int)(w - done) : TOGETHER;

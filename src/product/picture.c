@@ -8,41 +8,50 @@
 #include <math.h>
 #include <string.h>
 
-/* Colour of the relief, 0..255, at t = 0 (lowest) .. 1 (highest). */
+/* Colour of a ramp of stops at equal distances, 0..255, at t = 0 .. 1. */
+static void colour_at(const double (*stop)[3], int stops, double t, double rgb[3])
+{
+    const double at = fmin(fmax(t, 0.0), 1.0) * (stops - 1);
+    const int i = (int)fmin(at, stops - 2);
+    for (int k = 0; k < 3; k++)
+        rgb[k] = stop[i][k] + (at - i) * (stop[i + 1][k] - stop[i][k]);
+}
+
+static void round_colour(const double exact[3], unsigned char rgb[3])
+{
+    for (int k = 0; k < 3; k++)
+        rgb[k] = (unsigned char)(exact[k] + 0.5);
+}
+
 static void relief_colour(double t, double rgb[3])
 {
     /* no white, which is no data on many pages */
     static const double stop[][3] = {{64, 122, 103},  {120, 160, 106}, {186, 190, 122}, {222, 203, 150},
                                      {196, 156, 112}, {158, 120, 98},  {190, 176, 168}, {226, 216, 214}};
-    const double at = fmin(fmax(t, 0.0), 1.0) * 7.0;
-    const int i = (int)fmin(at, 6.0);
-    for (int k = 0; k < 3; k++)
-        rgb[k] = stop[i][k] + (at - i) * (stop[i + 1][k] - stop[i][k]);
+    colour_at(stop, 8, t, rgb);
 }
 
 void sdm_relief_ramp(double t, unsigned char rgb[3])
 {
     double exact[3];
     relief_colour(t, exact);
-    for (int k = 0; k < 3; k++)
-        rgb[k] = (unsigned char)(exact[k] + 0.5);
+    round_colour(exact, rgb);
 }
 
 void sdm_change_ramp(double t, unsigned char rgb[3])
 {
-    static const double fallen[3] = {178, 34, 40}, same[3] = {246, 246, 242}, risen[3] = {33, 84, 168};
-    const double a = fmin(fabs(2.0 * t - 1.0), 1.0), *const end = t < 0.5 ? fallen : risen;
-    for (int k = 0; k < 3; k++)
-        rgb[k] = (unsigned char)(same[k] + a * (end[k] - same[k]) + 0.5);
+    static const double stop[][3] = {{178, 34, 40}, {246, 246, 242}, {33, 84, 168}};
+    double exact[3];
+    colour_at(stop, 3, t, exact);
+    round_colour(exact, rgb);
 }
 
 void sdm_error_ramp(double t, unsigned char rgb[3])
 {
     static const double stop[][3] = {{240, 238, 226}, {236, 190, 110}, {196, 84, 62}, {84, 20, 66}};
-    const double at = fmin(fmax(t, 0.0), 1.0) * 3.0;
-    const int i = (int)fmin(at, 2.0);
-    for (int k = 0; k < 3; k++)
-        rgb[k] = (unsigned char)(stop[i][k] + (at - i) * (stop[i + 1][k] - stop[i][k]) + 0.5);
+    double exact[3];
+    colour_at(stop, 4, t, exact);
+    round_colour(exact, rgb);
 }
 
 /* Height at (col, row), or of the pixel itself where there is none. */
