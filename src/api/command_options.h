@@ -34,7 +34,6 @@ typedef struct SdmCommandOptions {
     unsigned bit;                   /* SDM_CMD_* */
     const SdmOptionSpec *own_table; /* options of the command alone, fields of SdmCommandValues.own; or
                                      * NULL */
-    void (*set_defaults)(SdmCommandValues *values); /* of own_table; or NULL */
 } SdmCommandOptions;
 
 /* NULL: the library has no such command. */

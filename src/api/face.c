@@ -12,27 +12,12 @@
 
 /* ---- the commands ---- */
 
-static void default_compare(SdmCommandValues *values)
-{
-    sdm_compare_default(&values->own.compare);
-}
-
-static void default_stack(SdmCommandValues *values)
-{
-    sdm_stack_default(&values->own.stack);
-}
-
-static void default_match(SdmCommandValues *values)
-{
-    sdm_disparity_default(&values->own.match);
-}
-
 static const SdmCommandOptions commands[] = {
-    {"run", SDM_CMD_RUN, NULL, NULL},
-    {"info", SDM_CMD_INFO, NULL, NULL},
-    {"compare", SDM_CMD_COMPARE, sdm_compare_options, default_compare},
-    {"stack", SDM_CMD_STACK, sdm_stack_options, default_stack},
-    {"match", SDM_CMD_MATCH, sdm_disparity_options, default_match},
+    {"run", SDM_CMD_RUN, NULL},
+    {"info", SDM_CMD_INFO, NULL},
+    {"compare", SDM_CMD_COMPARE, sdm_compare_options},
+    {"stack", SDM_CMD_STACK, sdm_stack_options},
+    {"match", SDM_CMD_MATCH, sdm_disparity_options},
 };
 
 const SdmCommandOptions *sdm_command_options(const char *name)
@@ -48,8 +33,16 @@ void sdm_command_defaults(const SdmCommandOptions *command, SdmCommandValues *va
     memset(values, 0, sizeof *values);
     sdm_options_default(&values->common);
     values->common.memory_bytes = sdm_usual_memory();
-    if (command && command->set_defaults)
-        command->set_defaults(values);
+    switch (command ? command->bit : 0) {
+    case SDM_CMD_COMPARE:
+        sdm_compare_default(&values->own.compare);
+        break;
+    case SDM_CMD_STACK:
+        sdm_stack_default(&values->own.stack);
+        break;
+    case SDM_CMD_MATCH:
+        sdm_disparity_default(&values->own.match);
+    }
 }
 
 static void add_choices(cJSON *to, const char *choices)

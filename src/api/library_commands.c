@@ -93,29 +93,24 @@ static SdmStatus open_scene(SdmContext *ctx, SdmFace *face, const char *left, co
 
 /* ---- a DEM ---- */
 
-static SdmStatus make_pair(SdmContext *ctx, SdmFace *face, const char *const view[2], SdmDem *dem,
-                           SdmDemResult *result)
-{
-    SDM_CLOSED_BY(sdm_scene_close) SdmScene *scene = NULL;
-    PASS(open_scene(ctx, face, view[0], view[1], &scene));
-    return sdm_run_scene(ctx, view[0], view[1], scene, &dem->kept, result);
-}
-
 /* Several views, or the left and the right one of a pair, into files or *out. */
 static SdmStatus run(SdmContext *ctx, const char *const *views, int count, bool several, SdmDem **out)
 {
     SDM_CLOSED_BY(sdm_face_end) SdmFaceCall call = {.began = false};
     SDM_CLOSED_BY(sdm_dem_result_free) SdmDemResult found = {.known = false};
     SDM_CLOSED_BY(sdm_dem_close) SdmDem *dem = NULL;
+    SDM_CLOSED_BY(sdm_scene_close) SdmScene *scene = NULL;
     if (out)
         *out = NULL;
     PASS(sdm_face_begin(ctx, "run", &call));
     const SdmOptions *const options = &call.face->values.common;
     const char *const output = out ? NULL : options->output;
     PASS(out ? sdm_dem_open(ctx, options->vertical, &dem) : need_output(ctx, output));
-    PASS(several ? sdm_run_several(ctx, views, count, dem ? &dem->kept : NULL, &found)
-         : dem   ? make_pair(ctx, call.face, views, dem, &found)
-                 : sdm_run_scene(ctx, views[0], views[1], NULL, NULL, &found));
+    SdmKeptProduct *const keep = dem ? &dem->kept : NULL;
+    if (keep && !several)
+        PASS(open_scene(ctx, call.face, views[0], views[1], &scene));
+    PASS(several ? sdm_run_several(ctx, views, count, keep, &found)
+                 : sdm_run_scene(ctx, views[0], views[1], scene, keep, &found));
     PASS(sdm_check_doubts(ctx, out ? "the DEM" : output, found.doubt, found.doubts));
     call.result = cJSON_CreateObject();
     sdm_result_run(ctx, output, &found, call.result);

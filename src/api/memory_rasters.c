@@ -57,15 +57,6 @@ void sdm_face_remove_rasters(SdmFace *face)
     }
 }
 
-/* A name of its own, kept with the context; NULL: out of memory. */
-static const char *new_name(SdmFace *f)
-{
-    char name[64];
-    snprintf(name, sizeof name, "/vsimem/stereodem_%" PRIxPTR "/raster_%d.tif", (uintptr_t)f,
-             f->rasters.count + 1);
-    return sdm_texts_keep(&f->rasters, name);
-}
-
 static SdmStatus describe(SdmContext *ctx, GDALDatasetH to, const double geotransform[6], const char *crs)
 {
     if (!crs)
@@ -112,7 +103,11 @@ SdmStatus sdm_add_raster(SdmContext *ctx, const SdmRasterShape *shape, const voi
     SDM_CLOSED_BY(sdm_dataset_close) GDALDatasetH from = NULL;
     PASS(sdm_array_open(ctx, "raster in memory", &array, &from));
     PASS(describe(ctx, from, shape->geotransform, shape->crs));
-    *name = new_name(ctx->face);
+    SdmFace *const f = ctx->face;
+    char own[64];
+    snprintf(own, sizeof own, "/vsimem/stereodem_%" PRIxPTR "/raster_%d.tif", (uintptr_t)f,
+             f->rasters.count + 1);
+    *name = sdm_texts_keep(&f->rasters, own); /* NULL: out of memory */
     return copy_raster(ctx, from, *name, "raster");
 }
 

@@ -41,13 +41,6 @@ static void print_option(FILE *to, const SdmOptionSpec *spec)
     print_wrapped(to, INDENT, text);
 }
 
-static cJSON *option_json(const SdmOptionSpec *spec)
-{
-    cJSON *const o = sdm_option_json(spec);
-    SDM_JSON(o, SDM_FIELD("flag", spec->name), SDM_FIELD("short", sdm_option_short(spec->name)));
-    return o;
-}
-
 /* Print the options of the command that have all, or none, of the flags. */
 static void print_table(FILE *to, const SdmOptionSpec *table, unsigned bit, unsigned flags, bool all)
 {
@@ -91,8 +84,11 @@ void sdm_help_json(FILE *to, const SdmCommand *command)
     cJSON *const list = cJSON_AddArrayToObject(root, "options");
     for (int t = 0; t < 2; t++)
         for (const SdmOptionSpec *spec = tables[t]; spec && spec->name; spec++)
-            if (spec->commands & command->bit)
-                cJSON_AddItemToArray(list, option_json(spec));
+            if (spec->commands & command->bit) {
+                cJSON *const o = sdm_option_json(spec);
+                SDM_JSON(o, SDM_FIELD("flag", spec->name), SDM_FIELD("short", sdm_option_short(spec->name)));
+                cJSON_AddItemToArray(list, o);
+            }
     char *const text = cJSON_PrintUnformatted(root);
     if (text)
         fprintf(to, "%s\n", text);

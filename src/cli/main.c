@@ -290,12 +290,15 @@ static int call_command(const SdmCommand *command, int argc, char *const *argv)
     return call.exit_code ? call.exit_code : sdm_exit_code(st);
 }
 
-static int refuse_command(const char *word)
+/* NULL: there is none, as a sentence says. */
+static const SdmCommand *find_command(const char *word)
 {
     const char *nearest = NULL;
     int best = 3;
     for (const SdmCommand *command = sdm_program.commands; command->name; command++) {
         const int edits = sdm_edit_distance(word, command->name);
+        if (edits == 0)
+            return command;
         if (edits < best) {
             best = edits;
             nearest = command->name;
@@ -303,14 +306,6 @@ static int refuse_command(const char *word)
     }
     fprintf(stderr, "%s: unknown command '%.100s'%s%s%s (%s --help lists all)\n", sdm_program.name, word,
             nearest ? ", did you mean " : "", nearest ? nearest : "", nearest ? "?" : "", sdm_program.name);
-    return 2;
-}
-
-static const SdmCommand *find_command(const char *name)
-{
-    for (const SdmCommand *command = sdm_program.commands; command->name; command++)
-        if (strcmp(command->name, name) == 0)
-            return command;
     return NULL;
 }
 
@@ -327,10 +322,9 @@ static int dispatch(int argc, char **argv)
     } else if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || (help && argc == 2)) {
         sdm_help_program(stdout);
     } else {
-        const char *const name = help ? argv[2] : word;
-        const SdmCommand *const command = find_command(name);
+        const SdmCommand *const command = find_command(help ? argv[2] : word);
         if (!command)
-            return refuse_command(name);
+            return 2;
         if (!help)
             return call_command(command, argc - 1, argv + 1);
         sdm_help_command(stdout, command);

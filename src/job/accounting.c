@@ -149,16 +149,6 @@ static void put_unit(SdmText *t, const SdmAccount *u)
     sdm_text_add(t, ",%.3f,%d,%d\n", other_s(&u->used), u->is_slow, u->is_hungry);
 }
 
-static void print_csv(const SdmAccounting *a, SdmText *t)
-{
-    sdm_text_add(t, "name,scene,unit,kind,wall_s,user_s,system_s,cpu_s,peak_bytes,host,ended_utc");
-    for (int i = 1; i < SDM_USAGE_STAGES; i++)
-        sdm_text_add(t, ",%s_s", sdm_stage_names[i]);
-    sdm_text_add(t, ",other_s,slow,hungry\n");
-    for (int64_t i = 0; i < a->count; i++)
-        put_unit(t, &a->item[i]);
-}
-
 static void add_usage(cJSON *o, const SdmUsage *u)
 {
     SDM_JSON(o, SDM_FIELD("wall_s", u->wall_s), SDM_FIELD("user_s", u->user_s),
@@ -209,21 +199,15 @@ static void print_json(const SdmAccounting *a, SdmText *t)
 
 /* ---- the file ---- */
 
-/* Does the file lie in the folder? */
-static bool is_inside(const char *folder, const char *path)
-{
-    char rel[SDM_PATH_SIZE], absolute[SDM_PATH_SIZE];
-    return sdm_path_split(NULL, folder, path, rel, absolute) == SDM_OK && *absolute &&
-           strncmp(rel, "../", 3) != 0;
-}
-
 SdmStatus sdm_accounting_check(SdmContext *ctx, const char *job, const char *path, bool overwrite)
 {
+    char rel[SDM_PATH_SIZE], absolute[SDM_PATH_SIZE];
     PASS(sdm_file_check_output(ctx, "--accounting", path));
     if (!sdm_path_ends_in(path, ".csv") && !sdm_path_ends_in(path, ".json"))
         return sdm_fail(ctx, SDM_ERR_USAGE,
                         "--accounting: found '%.300s', expected a name that ends in .csv or .json", path);
-    if (sdm_path_ends_in(path, ".json") && is_inside(job, path))
+    if (sdm_path_ends_in(path, ".json") && sdm_path_split(NULL, job, path, rel, absolute) == SDM_OK &&
+        *absolute && strncmp(rel, "../", 3) != 0)
         return sdm_fail(ctx, SDM_ERR_USAGE,
                         "--accounting: %.300s lies in the job's folder, whose .json files are the job's own; "
                         "give another folder, or a name that ends in .csv",
@@ -237,10 +221,16 @@ SdmStatus sdm_accounting_check(SdmContext *ctx, const char *job, const char *pat
 SdmStatus sdm_accounting_write(SdmContext *ctx, const SdmAccounting *a, const char *path)
 {
     SDM_CLOSED_BY(sdm_text_close) SdmText t = {.ctx = ctx};
-    if (sdm_path_ends_in(path, ".csv"))
-        print_csv(a, &t);
-    else
+    if (sdm_path_ends_in(path, ".csv")) {
+        sdm_text_add(&t, "name,scene,unit,kind,wall_s,user_s,system_s,cpu_s,peak_bytes,host,ended_utc");
+        for (int i = 1; i < SDM_USAGE_STAGES; i++)
+            sdm_text_add(&t, ",%s_s", sdm_stage_names[i]);
+        sdm_text_add(&t, ",other_s,slow,hungry\n");
+        for (int64_t i = 0; i < a->count; i++)
+            put_unit(&t, &a->item[i]);
+    } else {
         print_json(a, &t);
+    }
     PASS(t.st);
     return sdm_file_write(ctx, path, t.data, t.size);
 }

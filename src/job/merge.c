@@ -352,13 +352,6 @@ static SdmStatus write_collection(SdmContext *ctx, const Merge *m)
     return sdm_stac_collection_close(ctx, &all, path);
 }
 
-/* Does the output name a DEM? */
-static bool is_dem_name(const char *output)
-{
-    struct stat s;
-    return output && sdm_path_stem(output) < strlen(output) && (stat(output, &s) != 0 || !S_ISDIR(s.st_mode));
-}
-
 SdmStatus sdm_merge(SdmContext *ctx, const char *job, const char *folder, int scene, SdmMergeSummary *out)
 {
     SdmStatus st = SDM_OK;
@@ -373,7 +366,9 @@ SdmStatus sdm_merge(SdmContext *ctx, const char *job, const char *folder, int sc
         TRY(sdm_fail(ctx, SDM_ERR_USAGE, "scene %d does not exist; %s has %d scenes, from 0 to %d", first,
                      job, count, count - 1));
     out->scenes = end - first;
-    m.is_file = is_dem_name(folder);
+    struct stat at;
+    m.is_file =
+        folder && sdm_path_stem(folder) < strlen(folder) && (stat(folder, &at) != 0 || !S_ISDIR(at.st_mode));
     if (m.is_file && out->scenes > 1)
         TRY(sdm_fail(ctx, SDM_ERR_USAGE,
                      "-o %s names one DEM, but %s has %d scenes; give the number of a scene behind the job, "

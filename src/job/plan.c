@@ -275,12 +275,6 @@ void sdm_plan_print_time(int64_t us, char out[40])
         snprintf(out, 40, "%sZ", text);
 }
 
-/* Copies keep the time to the second at least; what they drop is 0. */
-static bool same_time(int64_t a, int64_t b)
-{
-    return a == b || (a / 1000000 == b / 1000000 && (a % 1000000 == 0 || b % 1000000 == 0));
-}
-
 static SdmStatus check_file(SdmContext *ctx, const char *folder, const SdmPlanFile *f, bool needed)
 {
     char path[SDM_PATH_SIZE], then[40], now[40];
@@ -299,10 +293,13 @@ static SdmStatus check_file(SdmContext *ctx, const char *folder, const SdmPlanFi
                         "%s: no such file here, but the job was planned with it; put it back, or mount its "
                         "file system, or plan the job again with --overwrite",
                         path);
-    if (f->size_bytes == (int64_t)s.st_size && same_time(f->mtime_us, micros(&s)))
+    const int64_t was = f->mtime_us, is = micros(&s);
+    /* copies keep the time to the second at least; what they drop is 0 */
+    if (f->size_bytes == (int64_t)s.st_size &&
+        (was == is || (was / 1000000 == is / 1000000 && (was % 1000000 == 0 || is % 1000000 == 0))))
         return SDM_OK;
-    sdm_plan_print_time(f->mtime_us, then);
-    sdm_plan_print_time(micros(&s), now);
+    sdm_plan_print_time(was, then);
+    sdm_plan_print_time(is, now);
     return sdm_fail(
         ctx, SDM_ERR_INPUT,
         "%s has changed since the job was planned: then %lld bytes of %s, now %lld bytes of %s; put "
@@ -403,13 +400,6 @@ static void tidy(char *path)
     *to = '\0';
 }
 
-/* True for names of hidden files such as "._x.hdf" or "__MACOSX/x.hdf"; false for "..". */
-static bool is_hidden(const char *name)
-{
-    const char *const base = sdm_path_base(name);
-    return strstr(name, "__MACOSX/") || (base[strspn(base, ".")] && sdm_path_is_hidden(base));
-}
-
 /* The names of a line: none, of a comment and of hidden files; one, or two. */
 static SdmStatus take_line(SdmContext *ctx, const char *path, const SdmListFile *list, char *line,
                            char name[2][SDM_PATH_SIZE], int *names)
@@ -430,13 +420,15 @@ static SdmStatus take_line(SdmContext *ctx, const char *path, const SdmListFile 
                                                   : "more than two names");
     if (n > 1)
         hint_blanks(ctx, path, list->folder, list->line, entry);
-    for (int k = 0; k < n; k++)
-        if (is_hidden(word[k])) {
+    for (int k = 0; k < n; k++) {
+        const char *const base = sdm_path_base(word[k]); /* "._x.hdf"; not ".." */
+        if (strstr(word[k], "__MACOSX/") || (base[strspn(base, ".")] && sdm_path_is_hidden(base))) {
             sdm_log(ctx, SDM_LOG_WARNING, 1,
                     "%s: line %d names %s, a hidden file (a rest of a transfer, or macOS's); it is left out",
                     path, list->line, word[k]);
             return SDM_OK;
         }
+    }
     for (int k = 0; k < n; k++) {
         PASS(sdm_path_join(ctx, list->folder, word[k], name[k]));
         tidy(name[k]);
@@ -627,16 +619,6 @@ static SdmStatus keep_names(SdmContext *ctx, const SdmPlan *former, SdmPlan *pla
     return SDM_OK;
 }
 
-static SdmStatus name_scenes(SdmContext *ctx, const SdmPlan *former, SdmPlan *plan)
-{
-    SDM_CLOSED_BY(sdm_table_close) SdmTable names = {0};
-    PASS(sdm_table_open(ctx, 16 * (size_t)plan->count, &names)); /* with those that are tried */
-    PASS(keep_names(ctx, former, plan, &names));
-    for (int s = 0; s < plan->count; s++)
-        PASS(name_scene(ctx, plan, &plan->scene[s], &names));
-    return SDM_OK;
-}
-
 /* ---- acquisitions ---- */
 
 /* Is the ground of two scenes of one time the same?  Their grids have one CRS then. */
@@ -679,6 +661,7 @@ SdmStatus sdm_plan_make(SdmContext *ctx, const SdmOptions *options, const char *
 {
     SdmStatus st = SDM_OK, bad = SDM_OK;
     SDM_CLOSED_BY(sdm_plan_close) SdmPlan *p = NULL;
+    SDM_CLOSED_BY(sdm_table_close) SdmTable names = {0};
     char what[64];
     const int team = sdm_thread_limit_begin(ctx, 0); /* pieces of work are too small to share */
     *out = NULL;
@@ -696,7 +679,10 @@ SdmStatus sdm_plan_make(SdmContext *ctx, const SdmOptions *options, const char *
     st = p->units == 0 ? bad : SDM_OK; /* the sentence is that of the only scene, or of the last */
     TRY(st);
     TRY(sdm_plan_complete(ctx, p));
-    TRY(name_scenes(ctx, from->former, p));
+    TRY(sdm_table_open(ctx, 16 * (size_t)p->count, &names)); /* with those that are tried */
+    TRY(keep_names(ctx, from->former, p, &names));
+    for (int s = 0; s < p->count; s++)
+        TRY(name_scene(ctx, p, &p->scene[s], &names));
     TRY(warn_acquisitions(ctx, p));
     *out = p;
     p = NULL;

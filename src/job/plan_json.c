@@ -47,17 +47,9 @@ static SdmStatus damaged(const Mover *m, const char *what)
 
 static SdmStatus incomplete(const Mover *m)
 {
-    return sdm_fail(m->ctx, SDM_ERR_INPUT,
-                    "%s is damaged, or of another build of stereodem: scene %d is not complete; plan the job "
-                    "again with --overwrite",
-                    m->name, m->scene);
-}
-
-/* A whole number of either sign; 0: none. */
-static int64_t signed_number(const cJSON *item)
-{
-    const double v = cJSON_IsNumber(item) ? item->valuedouble : 0.0;
-    return fabs(v) <= MOST_WHOLE && v == floor(v) ? (int64_t)v : 0;
+    char what[64];
+    snprintf(what, sizeof what, "scene %d is not complete", m->scene);
+    return damaged(m, what);
 }
 
 static cJSON *move_object(const Mover *m, cJSON *o, const char *key)
@@ -152,9 +144,10 @@ static SdmStatus move_tile(const Mover *m, cJSON *o, void *element)
     cJSON *const window =
         m->reading ? cJSON_GetObjectItemCaseSensitive(o, key) : cJSON_AddArrayToObject(o, key);
     for (int k = 0; k < 4; k++)
-        if (m->reading)
-            t->window[k] = signed_number(cJSON_GetArrayItem(window, k));
-        else
+        if (m->reading) {
+            const double v = cJSON_GetNumberValue(cJSON_GetArrayItem(window, k));
+            t->window[k] = fabs(v) <= MOST_WHOLE && v == floor(v) ? (int64_t)v : 0; /* NaN: none */
+        } else
             cJSON_AddItemToArray(window, cJSON_CreateNumber((double)t->window[k]));
     move_whole(m, o, "memory_bytes", &t->memory_bytes, MOST_WHOLE);
     move_real(m, o, "cpu_seconds", &t->cpu_s);
@@ -369,13 +362,6 @@ static void put_options(const Mover *m, cJSON *to)
     }
 }
 
-static cJSON *make_scene(const Mover *m, SdmPlanScene *s)
-{
-    cJSON *const to = cJSON_CreateObject();
-    (void)move_scene(m, to, s); /* fails in reading alone */
-    return to;
-}
-
 static cJSON *make_head(const Mover *m)
 {
     cJSON *const root = cJSON_CreateObject();
@@ -408,8 +394,11 @@ SdmStatus sdm_plan_print(SdmContext *ctx, const SdmPlan *plan, char **out)
     SdmPlan shallow = *plan; /* not changed by writing */
     const Mover m = {.ctx = ctx, .plan = &shallow};
     add_printed(&t, make_head(&m), strlen("}"), ",\"scenes\":[\n");
-    for (int s = 0; s < plan->count && t.st == SDM_OK; s++)
-        add_printed(&t, make_scene(&m, &plan->scene[s]), 0, s + 1 < plan->count ? ",\n" : "\n");
+    for (int s = 0; s < plan->count && t.st == SDM_OK; s++) {
+        cJSON *const scene = cJSON_CreateObject();
+        (void)move_scene(&m, scene, &plan->scene[s]); /* fails in reading alone */
+        add_printed(&t, scene, 0, s + 1 < plan->count ? ",\n" : "\n");
+    }
     sdm_text_add(&t, "]}\n");
     *out = t.st == SDM_OK ? t.data : NULL;
     if (t.st != SDM_OK)

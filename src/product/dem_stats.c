@@ -16,17 +16,11 @@ static void clear_part(SdmDemStatsPart *part)
                               .histogram = histogram};
 }
 
-/* Step of the heights, metres: a power of two, below 1/1000 of the spacing. */
-static double height_step_m(double spacing_m)
-{
-    return fmin(fmax(exp2(floor(log2(spacing_m / 1000.0))), 0x1p-14), 0x1p-4);
-}
-
 SdmStatus sdm_dem_stats_open(SdmContext *ctx, const SdmGrid *grid, SdmDemStats *s)
 {
     const double spacing_m = sdm_grid_spacing_m(grid);
     *s = (SdmDemStats){.low = INT64_MAX, .high = INT64_MIN, .ortho_low = INFINITY, .ortho_high = -INFINITY};
-    s->step_m = height_step_m(spacing_m);
+    s->step_m = fmin(fmax(exp2(floor(log2(spacing_m / 1000.0))), 0x1p-14), 0x1p-4);
     s->bin_m = fmax(s->step_m, 0.25);
     const int64_t longest = grid->cols > grid->rows ? grid->cols : grid->rows;
     s->factor = (int)((longest + SDM_PREVIEW_MAX - 1) / SDM_PREVIEW_MAX);

@@ -257,14 +257,6 @@ static Node predict(const Work *w, int x, int y)
     return (Node){(float)hypot(m->metres_per_px * error_px, correction_m), (float)slope};
 }
 
-static void find_nodes(const SdmContext *ctx, const Work *w)
-{
-#pragma omp parallel for schedule(static) num_threads(sdm_threads(ctx))
-    for (int y = 0; y < w->high; y++)
-        for (int x = 0; x < w->wide; x++)
-            w->node[(size_t)y * (size_t)w->wide + (size_t)x] = predict(w, x, y);
-}
-
 static Node between(Node a, Node b, float share)
 {
     return (Node){a.error_m + share * (b.error_m - a.error_m), a.slope + share * (b.slope - a.slope)};
@@ -384,6 +376,9 @@ SdmStatus sdm_height_error_write(SdmContext *ctx, const SdmProduct *p)
                        SDM_ARRAY(w->mask, strip), SDM_ARRAY(w->score, strip)));
     PASS(sum_blocks(ctx, w));
     accumulate(w);
-    find_nodes(ctx, w);
+#pragma omp parallel for schedule(static) num_threads(sdm_threads(ctx))
+    for (int y = 0; y < w->high; y++)
+        for (int x = 0; x < w->wide; x++)
+            w->node[(size_t)y * (size_t)w->wide + (size_t)x] = predict(w, x, y);
     return write_errors(ctx, w);
 }

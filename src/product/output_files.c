@@ -125,16 +125,6 @@ static bool read_marker(const SdmOutputFiles *files, Marker *out)
     return read;
 }
 
-static SdmStatus write_marker(SdmContext *ctx, const SdmOutputFiles *files, uint64_t job)
-{
-    SdmFileWriter w;
-    char text[64];
-    const int n = snprintf(text, sizeof text, "%" PRIx64 " %s\n", job, files->run);
-    PASS(sdm_file_create(ctx, files->marker, &w));
-    sdm_file_put(&w, text, (size_t)n);
-    return sdm_file_commit(ctx, &w, false);
-}
-
 /* Has file i of the marker's run not got its name yet? */
 static bool is_aside(const SdmOutputFiles *files, const Marker *marker, int i)
 {
@@ -205,8 +195,10 @@ static SdmStatus rename_one(SdmContext *ctx, const SdmOutputFiles *files, int i)
 SdmStatus sdm_output_files_rename(SdmContext *ctx, SdmOutputFiles *files, uint64_t job, SdmLease *lease)
 {
     SdmStatus st = SDM_OK;
+    char marker[64];
+    const int n = snprintf(marker, sizeof marker, "%" PRIx64 " %s\n", job, files->run);
     PASS(sdm_lease_check(ctx, lease));
-    PASS(write_marker(ctx, files, job));
+    PASS(sdm_file_write(ctx, files->marker, marker, (size_t)n));
     for (int i = 0; i < SDM_FILES && st == SDM_OK; i++) {
         st = sdm_lease_check(ctx, lease);
         files->is_lost = st != SDM_OK;

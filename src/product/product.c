@@ -217,12 +217,6 @@ static inline float round_even(float x)
     return copysignf(size < whole ? rounded : size, x);
 }
 
-/* A height rounded to the step.  inverse: 1 / step; both are powers of two, so this is exact. */
-static inline float round_height(float height_m, float step_m, float inverse)
-{
-    return round_even(height_m * inverse) * step_m;
-}
-
 static void convert_heights(const SdmProduct *p, const SdmBlock *b, int64_t row, int64_t r, const Strip *s)
 {
     const float step = (float)p->stats.step_m, inverse = 1.0F / step; /* powers of two: exact */
@@ -231,7 +225,7 @@ static void convert_heights(const SdmProduct *p, const SdmBlock *b, int64_t row,
     float *const out = s->height_m + r * b->w;
     for (int64_t c = 0; c < b->w; c++) {
         const float h = n ? in[c] - n[c] : in[c];
-        out[c] = isnan(h) ? SDM_NODATA : round_height(h, step, inverse);
+        out[c] = isnan(h) ? SDM_NODATA : round_even(h * inverse) * step;
     }
 }
 

@@ -341,14 +341,6 @@ SdmStatus sdm_overviews_build(SdmContext *ctx, const SdmRaster *raster, const Sd
 
 /* ---- Cloud-Optimised GeoTIFF, by GDAL ---- */
 
-/* Threads that compress: GDAL holds some 20 MB for each. */
-static int cog_threads(const SdmContext *ctx, int64_t memory_bytes)
-{
-    const int64_t fit = memory_bytes / (INT64_C(256) << 20);
-    const int threads = sdm_threads(ctx);
-    return fit < 1 ? 1 : fit < threads ? (int)fit : threads;
-}
-
 /* The user's creation options over ours. */
 static char **add_user_options(char **co, const char *const *user)
 {
@@ -382,7 +374,11 @@ static char **creation_options(const SdmContext *ctx, const SdmCogRequest *reque
                                         "ZLEVEL=1",
                                         NULL};
     char threads[16], **co = bands > 1 ? CSLDuplicate((char **)(uintptr_t)apart) : NULL;
-    snprintf(threads, sizeof threads, "%d", cog_threads(ctx, request->memory_bytes));
+    const int64_t fit = request->memory_bytes / (INT64_C(256) << 20); /* GDAL holds some 20 MB for each */
+    snprintf(threads, sizeof threads, "%d",
+             fit < 1                  ? 1
+             : fit < sdm_threads(ctx) ? (int)fit
+                                      : sdm_threads(ctx));
     co = CSLSetNameValue(co, "COMPRESS", "DEFLATE");
     if (bands == 1) {
         co = CSLSetNameValue(co, "LEVEL", "1");

@@ -30,16 +30,6 @@ static void add_scene(SdmReport *r, const SdmSceneReport *s)
     SDM_REPORT(prior, SDM_FIELD("datum", p->prior.datum), SDM_FIELD("share_covered", p->prior.covered));
 }
 
-static void add_inputs(SdmReport *r, const SdmSceneReport *s)
-{
-    const SdmReportItem files = sdm_report_list(r->root, "inputs");
-    for (int i = 0; i < s->file_count; i++) {
-        SDM_REPORT(sdm_report_group(files, NULL), SDM_FIELD("path", s->files[i].path),
-                   SDM_FIELD("size_bytes", s->files[i].size_bytes),
-                   SDM_FIELD("mtime_s", s->files[i].mtime_s));
-    }
-}
-
 static void add_options(SdmReport *r, const SdmContext *ctx, const SdmSceneReport *s, const SdmProduct *p)
 {
     const SdmPrepared *const q = s->prepared;
@@ -111,15 +101,6 @@ static void add_summary(SdmReport *r, const SdmSceneReport *s, const SdmProduct 
         "predicted standard error is band 7 of the QA raster: 68 %% of the heights lie within it after an "
         "alignment; errors of the cameras, such as jitter, are not in it.",
         sdm_report_grid_phrase(r, p), frame->gsd_m, frame->gsd_m / fmax(frame->base_height, 1e-3));
-}
-
-static void add_quality(SdmReport *r, const SdmQuality *q)
-{
-    if (!q)
-        return;
-    const SdmReportItem to = sdm_report_doubts(r, q->text[0], sizeof q->text[0], q->count);
-    SDM_REPORT(to, SDM_FIELD("matched_share_of_texture", q->matched_share),
-               SDM_FIELD("ray_gap_median_px", q->ray_error_median_px));
 }
 
 /* ---- pointing correction ---- */
@@ -416,12 +397,17 @@ static void add_reference(SdmReport *r, const SdmProduct *p, const SdmReferenceR
 static void build(SdmContext *ctx, const SdmProduct *p, const void *what, SdmReport *r)
 {
     const SdmSceneReport *const s = what;
+    const SdmQuality *const q = s->quality;
     sdm_report_title(r, p->request.options->output, "%s · %s · %s · matched by %s · stereodem %s",
                      s->scene_id, s->scene_kind, s->time_utc[0] ? s->time_utc : "time unknown",
                      s->prepared->settings.cost_name, SDM_VERSION);
     sdm_report_program(r, p);
     add_scene(r, s);
-    add_inputs(r, s);
+    const SdmReportItem files = sdm_report_list(r->root, "inputs");
+    for (int i = 0; i < s->file_count; i++)
+        SDM_REPORT(sdm_report_group(files, NULL), SDM_FIELD("path", s->files[i].path),
+                   SDM_FIELD("size_bytes", s->files[i].size_bytes),
+                   SDM_FIELD("mtime_s", s->files[i].mtime_s));
     add_options(r, ctx, s, p);
     add_summary(r, s, p);
     const SdmReportItem grid = sdm_report_grid(r, p);
@@ -432,7 +418,11 @@ static void build(SdmContext *ctx, const SdmProduct *p, const void *what, SdmRep
     const SdmReportItem heights = sdm_report_heights(r, p);
     SDM_REPORT(heights, SDM_FIELD("searched_min", s->prepared->frame.hmin_m),
                SDM_FIELD("searched_max", s->prepared->frame.hmax_m));
-    add_quality(r, s->quality);
+    if (q) {
+        const SdmReportItem trust = sdm_report_doubts(r, q->text[0], sizeof q->text[0], q->count);
+        SDM_REPORT(trust, SDM_FIELD("matched_share_of_texture", q->matched_share),
+                   SDM_FIELD("ray_gap_median_px", q->ray_error_median_px));
+    }
     add_pointing(r, s);
     if (s->prepared->reference.state != SDM_REFERENCE_NONE)
         add_reference(r, p, &s->prepared->reference, &s->prepared->along);

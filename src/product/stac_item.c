@@ -22,19 +22,15 @@ typedef struct Point {
     double x, y;
 } Point;
 
-static bool turns_left(Point a, Point b, Point c)
-{
-    return (b.x - a.x) * (c.y - a.y) - (b.y - a.y) * (c.x - a.x) > 0.0;
-}
-
 /* Corners of the convex hull of n points, which go round it against the clock from its top (Graham 1972), the
  * first once more at the end.  hull: room for n + 1. */
 static size_t find_hull(const Point *p, size_t n, Point *hull)
 {
     size_t k = 0;
     for (size_t i = 0; i <= n && n > 0; hull[k++] = p[i++ % n])
-        while (k >= 2 && !turns_left(hull[k - 2], hull[k - 1], p[i % n]))
-            k--;
+        while (k >= 2 && (hull[k - 1].x - hull[k - 2].x) * (p[i % n].y - hull[k - 2].y) <=
+                             (hull[k - 1].y - hull[k - 2].y) * (p[i % n].x - hull[k - 2].x))
+            k--; /* no turn to the left */
     return k;
 }
 
@@ -145,15 +141,6 @@ static void add_properties(const SdmProduct *product, cJSON *to)
 
 /* ---- assets ---- */
 
-static void add_statistics(const SdmDemStats *s, cJSON *band)
-{
-    cJSON *const figures = cJSON_AddObjectToObject(band, "statistics");
-    SDM_JSON(figures, SDM_FIELD("minimum", (double)s->low * s->step_m),
-             SDM_FIELD("maximum", (double)s->high * s->step_m), SDM_FIELD("mean", sdm_dem_stats_mean_m(s)),
-             SDM_FIELD("stddev", sdm_dem_stats_std_m(s)),
-             SDM_FIELD("valid_percent", 100.0 * (double)s->valid / (double)s->cells));
-}
-
 static void add_bands(const SdmProduct *p, int file, cJSON *asset)
 {
     const bool is_qa = file == SDM_FILE_QA;
@@ -170,8 +157,13 @@ static void add_bands(const SdmProduct *p, int file, cJSON *asset)
             cJSON_AddNumberToObject(b, "raster:scale", band.scale > 0.0 ? band.scale : 1.0);
         if (*band.unit)
             cJSON_AddStringToObject(b, "unit", band.unit);
-        if (file == SDM_FILE_DEM)
-            add_statistics(&p->stats, b);
+        if (file != SDM_FILE_DEM)
+            continue;
+        const SdmDemStats *const s = &p->stats;
+        SDM_JSON(cJSON_AddObjectToObject(b, "statistics"), SDM_FIELD("minimum", (double)s->low * s->step_m),
+                 SDM_FIELD("maximum", (double)s->high * s->step_m),
+                 SDM_FIELD("mean", sdm_dem_stats_mean_m(s)), SDM_FIELD("stddev", sdm_dem_stats_std_m(s)),
+                 SDM_FIELD("valid_percent", 100.0 * (double)s->valid / (double)s->cells));
     }
 }
 
