@@ -46,19 +46,6 @@ static void tell_unusable(SdmContext *ctx, const char *path)
         sdm_log(ctx, SDM_LOG_VERBOSE, 9, "%s", sdm_error(ctx));
 }
 
-static SdmStatus find_missing_unit(SdmContext *ctx, SceneMerge *m, int64_t unit)
-{
-    SdmUnitName name;
-    PASS(sdm_check_stop(ctx));
-    PASS(sdm_job_unit(ctx, &m->all->job, m->scene, SDM_UNIT_BLOCK, unit, &name));
-    if (sdm_unit_check(ctx, &name) == SDM_OK)
-        return SDM_OK;
-    tell_unusable(ctx, name.path);
-    if (m->count == 0 || m->missing[m->count - 1] != unit)
-        m->missing[m->count++] = unit;
-    return SDM_OK;
-}
-
 /* True if every missing unit, or the preparation, would fail again; why: the sentence of the first. */
 static bool is_permanent_failure(const SceneMerge *m, char *why, size_t size)
 {
@@ -87,8 +74,15 @@ static SdmStatus find_missing(SdmContext *ctx, SceneMerge *m)
         if (sdm_job_unit(NULL, &m->all->job, s, SDM_UNIT_PREPARED, 0, &name) == SDM_OK)
             tell_unusable(ctx, name.path);
     }
-    for (int64_t unit = s->first_unit + s->tiled; unit < s->first_unit + s->unit_count; unit++)
-        PASS(find_missing_unit(ctx, m, unit));
+    for (int64_t unit = s->first_unit + s->tiled; unit < s->first_unit + s->unit_count; unit++) {
+        PASS(sdm_check_stop(ctx));
+        PASS(sdm_job_unit(ctx, &m->all->job, s, SDM_UNIT_BLOCK, unit, &name));
+        if (sdm_unit_check(ctx, &name) == SDM_OK)
+            continue;
+        tell_unusable(ctx, name.path);
+        if (m->count == 0 || m->missing[m->count - 1] != unit)
+            m->missing[m->count++] = unit;
+    }
     if (is_permanent_failure(m, why, sizeof why)) {
         m->count = 0; /* none that could be computed */
         return sdm_fail(ctx, SDM_ERR_DATA, "%s: %s", s->name, why);

@@ -147,14 +147,3 @@ double sdm_dem_stats_quantile_m(const SdmDemStats *s, double q)
         }
     return NAN;
 }
-
-SdmStatus sdm_dem_stats_preview(SdmContext *ctx, const SdmDemStats *s, float **height_m)
-{
-    const size_t n = (size_t)s->cols * (size_t)s->rows;
-    const SdmStatus st = sdm_alloc(ctx, height_m, n, sizeof **height_m, "preview");
-    for (size_t i = 0; !st && i < n; i++)
-        (*height_m)[i] = s->preview_count[i] == 0
-                             ? NAN
-                             : (float)((double)s->preview_sum[i] / s->preview_count[i] * s->step_m);
-    return st;
-}

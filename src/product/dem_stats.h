@@ -51,5 +51,3 @@ double sdm_dem_stats_mean_m(const SdmDemStats *s);
 double sdm_dem_stats_std_m(const SdmDemStats *s);
 /* Quantile of the heights, q in 0..1, to half a bin; NaN without heights. */
 double sdm_dem_stats_quantile_m(const SdmDemStats *s, double q);
-/* Mean height of each preview pixel (rows x cols), NaN where there is none; owned by the caller. */
-SdmStatus sdm_dem_stats_preview(SdmContext *ctx, const SdmDemStats *s, float **height_m);

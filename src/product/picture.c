@@ -137,8 +137,13 @@ SdmStatus sdm_picture_relief(SdmContext *ctx, const SdmDemStats *s, double cell_
                  high = fmax(sdm_dem_stats_quantile_m(s, 0.99), low + 1.0);
     SDM_OWNED float *h = NULL;
     SDM_OWNED unsigned char *rgba = NULL;
-    PASS(sdm_dem_stats_preview(ctx, s, &h));
-    PASS(sdm_alloc(ctx, &rgba, (size_t)s->cols * (size_t)s->rows, 4, "preview"));
+    const size_t n = (size_t)s->cols * (size_t)s->rows;
+    PASS(sdm_alloc(ctx, &h, n, sizeof *h, "preview"));
+    PASS(sdm_alloc(ctx, &rgba, n, 4, "preview"));
+    for (size_t i = 0; i < n; i++)
+        h[i] = s->preview_count[i] == 0
+                   ? NAN
+                   : (float)((double)s->preview_sum[i] / s->preview_count[i] * s->step_m);
     const double stretch = exaggeration(h, s->cols, s->rows, spacing_m);
 #pragma omp parallel for schedule(static) num_threads(sdm_threads(ctx))
     for (int r = 0; r < s->rows; r++)

@@ -124,19 +124,6 @@ static void describe_bands(const SdmProduct *p, int file)
             GDALSetMetadataItem(raster, CPLSPrintf("MASK_BIT_%d", b), sdm_qa_names[b], NULL);
 }
 
-static SdmRasterSpec spec_of(const SdmProduct *p, int file)
-{
-    return (SdmRasterSpec){.grid = &p->grid,
-                           .vertical = file == SDM_FILE_DEM && !p->request.datum_unknown
-                                           ? p->request.options->vertical
-                                           : SDM_VERTICAL_UNKNOWN,
-                           .metadata = p->metadata,
-                           .path = p->files->raw[file],
-                           .bands = sdm_product_bands(p, file),
-                           .type = file == SDM_FILE_QA ? GDT_UInt16 : GDT_Float32,
-                           .memory_bytes = p->request.keep ? INT64_MAX : p->request.options->memory_bytes};
-}
-
 SdmStatus sdm_product_open(SdmContext *ctx, const SdmProductRequest *request, SdmProduct **out)
 {
     static const int rasters[] = {SDM_FILE_DEM, SDM_FILE_QA, SDM_FILE_ORTHO, SDM_FILE_CHANGE, SDM_FILE_TREND};
@@ -180,9 +167,10 @@ SdmStatus sdm_product_open(SdmContext *ctx, const SdmProductRequest *request, Sd
         PASS(sdm_change_open(ctx, &p->request, &p->change));
     for (int i = 0; i < 5; i++)
         if (p->files->made[rasters[i]]) {
-            const SdmRasterSpec spec = spec_of(p, rasters[i]);
-            PASS(sdm_raster_create(ctx, &spec, &p->raster[rasters[i]]));
-            describe_bands(p, rasters[i]);
+            const int file = rasters[i];
+            PASS(sdm_raster_create(ctx, p, file, file == SDM_FILE_QA ? GDT_UInt16 : GDT_Float32,
+                                   p->files->raw[file], &p->raster[file]));
+            describe_bands(p, file);
         }
     *out = p;
     p = NULL;
@@ -419,22 +407,6 @@ static void set_statistics(const SdmProduct *p)
     }
 }
 
-/* The ortho image in the smallest type that holds it. */
-static SdmStatus convert_ortho(SdmContext *ctx, SdmProduct *p)
-{
-    char path[SDM_PATH_SIZE + 16];
-    SdmRaster *const raw = &p->raster[SDM_FILE_ORTHO];
-    SdmRasterSpec spec = spec_of(p, SDM_FILE_ORTHO);
-    spec.type = sdm_ortho_type(p->stats.ortho_low, p->stats.ortho_high);
-    if (spec.type == GDT_Float32) {
-        GDALSetRasterNoDataValue(GDALGetRasterBand(raw->dataset, 1), (double)SDM_NODATA);
-        return SDM_OK;
-    }
-    PASS(sdm_format(ctx, path, sizeof path, "%s-typed", spec.path));
-    spec.path = path;
-    return sdm_ortho_convert(ctx, &spec, raw, p->files->raw[SDM_FILE_ORTHO]);
-}
-
 /* Maps of the bands that are errors, while one thread has the raster. */
 static SdmStatus read_maps(SdmContext *ctx, SdmProduct *p)
 {
@@ -467,7 +439,7 @@ SdmStatus sdm_product_complete(SdmContext *ctx, SdmProduct *p)
         TRY(sdm_height_error_write(ctx, p));
     TRY(read_maps(ctx, p));
     if (p->request.ortho && !p->request.keep)
-        TRY(convert_ortho(ctx, p));
+        TRY(sdm_ortho_convert(ctx, p));
     TRY(sdm_point_cloud_write(ctx, p));
     sdm_cache_release(ctx); /* the memory below is GDAL's */
     GDALSetCacheMax64(cache < WRITE_CACHE ? cache : WRITE_CACHE);

@@ -1,12 +1,11 @@
 /* Grid, CRS and metadata of a DEM -> a raw raster to be filled, in memory or in a file. */
 // SPDX-License-Identifier: Apache-2.0
-#include "product/raster.h"
+#include "product/product.h"
 #include "core/system.h"
 #include "core/vector_loops.h"
 #include "geo/first_band.h"
 #include "geo/gdal_scope.h"
 #include "geo/vertical_datum.h"
-#include "product/dem_stats.h"
 
 #include <cpl_conv.h>
 #include <cpl_vsi.h>
@@ -49,11 +48,9 @@ enum { CELL_BYTES = 32, MEMORY_SHARE = 8 };
 
 /* A raster whose cells lie in memory of the program's account; GDAL's would be fresh from the system, and
  * slower to touch. */
-static SdmStatus create_in_memory(SdmContext *ctx, const SdmRasterSpec *spec, SdmRaster *out)
+static SdmStatus create_in_memory(SdmContext *ctx, const SdmGrid *grid, int bands, GDALDataType type,
+                                  SdmRaster *out)
 {
-    const SdmGrid *const grid = spec->grid;
-    const int bands = spec->bands;
-    const GDALDataType type = spec->type;
     const int bytes = GDALGetDataTypeSizeBytes(type);
     const size_t plane = (size_t)(grid->cols * grid->rows) * (size_t)bytes;
     PASS(sdm_alloc_raw(ctx, &out->cells, plane, (size_t)bands, "the raster to write"));
@@ -63,32 +60,33 @@ static SdmStatus create_in_memory(SdmContext *ctx, const SdmRasterSpec *spec, Sd
     return SDM_OK;
 }
 
-SdmStatus sdm_raster_create(SdmContext *ctx, const SdmRasterSpec *spec, SdmRaster *out)
+SdmStatus sdm_raster_create(SdmContext *ctx, const SdmProduct *p, int file, GDALDataType type,
+                            const char *path, SdmRaster *out)
 {
     static const char *const options[] = {
         "INTERLEAVE=BAND",  "TILED=YES", "BLOCKXSIZE=128", "BLOCKYSIZE=128", "SPARSE_OK=TRUE",
         "BIGTIFF=IF_SAFER", NULL};
     SDM_CLOSED_BY(sdm_gdal_errors_end) SdmGdalErrors errors;
-    const SdmGrid *const grid = spec->grid;
+    const SdmGrid *const grid = &p->grid;
+    const SdmOptions *const opt = p->request.options;
+    const int64_t memory_bytes = p->request.keep ? INT64_MAX : opt->memory_bytes;
+    const int bands = sdm_product_bands(p, file), vertical = file == SDM_FILE_DEM && !p->request.datum_unknown
+                                                                 ? opt->vertical
+                                                                 : SDM_VERTICAL_UNKNOWN;
     *out = (SdmRaster){0};
     sdm_gdal_errors_begin(&errors);
-    if (grid->cols * grid->rows <= spec->memory_bytes / MEMORY_SHARE / CELL_BYTES)
-        PASS(create_in_memory(ctx, spec, out));
+    if (grid->cols * grid->rows <= memory_bytes / MEMORY_SHARE / CELL_BYTES)
+        PASS(create_in_memory(ctx, grid, bands, type, out));
     else
-        out->dataset = GDALCreate(GDALGetDriverByName("GTiff"), spec->path, (int)grid->cols, (int)grid->rows,
-                                  spec->bands, spec->type, (char **)(uintptr_t)options);
+        out->dataset = GDALCreate(GDALGetDriverByName("GTiff"), path, (int)grid->cols, (int)grid->rows, bands,
+                                  type, (char **)(uintptr_t)options);
     if (!out->dataset)
-        return sdm_fail_write(ctx, spec->path, errors.text);
+        return sdm_fail_write(ctx, path, errors.text);
     double transform[6] = {grid->x0, grid->spacing, 0.0, grid->y0, 0.0, -grid->spacing};
     GDALSetGeoTransform(out->dataset, transform);
-    PASS(set_crs(ctx, out->dataset, grid, spec->vertical));
-    for (char **m = spec->metadata; m && *m; m++) {
-        char *name = NULL;
-        const char *const value = CPLParseNameValue(*m, &name);
-        GDALSetMetadataItem(out->dataset, name, value, NULL);
-        CPLFree(name);
-    }
-    return errors.failed ? sdm_fail_write(ctx, spec->path, errors.text) : SDM_OK;
+    PASS(set_crs(ctx, out->dataset, grid, vertical));
+    GDALSetMetadata(out->dataset, p->metadata, NULL);
+    return errors.failed ? sdm_fail_write(ctx, path, errors.text) : SDM_OK;
 }
 
 SdmStatus sdm_raster_close(SdmContext *ctx, SdmRaster *raster, const char *path)
@@ -106,15 +104,6 @@ SdmStatus sdm_raster_close(SdmContext *ctx, SdmRaster *raster, const char *path)
 
 /* ---- the orthoimage: floats -> the smallest type that holds them ---- */
 
-GDALDataType sdm_ortho_type(float low, float high)
-{
-    if (!(low <= high))
-        return GDT_Byte; /* empty */
-    if (low < -0.5F || high > 65535.5F || high <= 2.0F)
-        return GDT_Float32; /* reflectance, radar in dB ... */
-    return high < 255.5F ? GDT_Byte : GDT_UInt16;
-}
-
 /* 0 stands for no data, so a dark pixel becomes 1. */
 static uint16_t to_integer(float in, float top)
 {
@@ -122,47 +111,48 @@ static uint16_t to_integer(float in, float top)
     return in == SDM_NODATA || isnan(in) ? 0 : (uint16_t)(low < top ? low : top);
 }
 
-static SdmStatus convert(SdmContext *ctx, const SdmRasterSpec *spec, GDALDatasetH raw, GDALDatasetH typed)
+SdmStatus sdm_ortho_convert(SdmContext *ctx, SdmProduct *p)
 {
     enum { ROWS = 512 };
+    SdmStatus st = SDM_OK;
+    char path[SDM_PATH_SIZE + 16];
     SDM_CLOSED_BY(sdm_gdal_errors_end) SdmGdalErrors errors;
     SDM_OWNED float *in = NULL;
     SDM_OWNED uint16_t *out = NULL;
-    const int cols = (int)spec->grid->cols, rows = (int)spec->grid->rows;
-    GDALRasterBandH from = GDALGetRasterBand(raw, 1), to = GDALGetRasterBand(typed, 1);
-    const float top = spec->type == GDT_Byte ? 255.0F : 65535.0F;
+    SdmRaster *const raw = &p->raster[SDM_FILE_ORTHO], typed = {0};
+    GDALRasterBandH const from = GDALGetRasterBand(raw->dataset, 1);
+    const int cols = (int)p->grid.cols, rows = (int)p->grid.rows;
+    const float low = p->stats.ortho_low, high = p->stats.ortho_high;
+    const GDALDataType type = low <= high && high >= 255.5F ? GDT_UInt16 : GDT_Byte;
+    const float top = type == GDT_Byte ? 255.0F : 65535.0F;
     sdm_gdal_errors_begin(&errors);
-    PASS(sdm_alloc(ctx, &in, (size_t)cols * ROWS, sizeof *in, "ortho rows"));
-    PASS(sdm_alloc(ctx, &out, (size_t)cols * ROWS, sizeof *out, "ortho rows"));
+    if (low <= high && (low < -0.5F || high > 65535.5F || high <= 2.0F)) { /* reflectance, radar in dB ... */
+        GDALSetRasterNoDataValue(from, (double)SDM_NODATA);
+        return SDM_OK;
+    }
+    TRY(sdm_format(ctx, path, sizeof path, "%s-typed", p->files->raw[SDM_FILE_ORTHO]));
+    TRY(sdm_raster_create(ctx, p, SDM_FILE_ORTHO, type, path, &typed));
+    GDALRasterBandH const to = GDALGetRasterBand(typed.dataset, 1);
+    GDALSetRasterNoDataValue(to, 0.0);
+    GDALSetDescription(to, GDALGetDescription(from));
+    TRY(sdm_alloc(ctx, &in, (size_t)cols * ROWS, sizeof *in, "ortho rows"));
+    TRY(sdm_alloc(ctx, &out, (size_t)cols * ROWS, sizeof *out, "ortho rows"));
     for (int r = 0; r < rows && !errors.failed; r += ROWS) {
         const int h = rows - r < ROWS ? rows - r : ROWS;
-        if (GDALRasterIO(from, GF_Read, 0, r, cols, h, in, cols, h, GDT_Float32, 0, 0) != CE_None)
-            errors.failed = true;
+        errors.failed |=
+            GDALRasterIO(from, GF_Read, 0, r, cols, h, in, cols, h, GDT_Float32, 0, 0) != CE_None;
 #pragma omp parallel for schedule(static) num_threads(sdm_threads(ctx))
         for (int64_t i = 0; i < (int64_t)cols * h; i++)
             out[i] = to_integer(in[i], top);
-        if (GDALRasterIO(to, GF_Write, 0, r, cols, h, out, cols, h, GDT_UInt16, 0, 0) != CE_None)
-            errors.failed = true;
+        errors.failed |= GDALRasterIO(to, GF_Write, 0, r, cols, h, out, cols, h, GDT_UInt16, 0, 0) != CE_None;
     }
-    return errors.failed ? sdm_fail_write(ctx, spec->path, errors.text) : SDM_OK;
-}
-
-SdmStatus sdm_ortho_convert(SdmContext *ctx, const SdmRasterSpec *spec, SdmRaster *raster,
-                            const char *old_path)
-{
-    SdmStatus st = SDM_OK;
-    SdmRaster typed = {0};
-    GDALRasterBandH old = GDALGetRasterBand(raster->dataset, 1);
-    TRY(sdm_raster_create(ctx, spec, &typed));
-    GDALRasterBandH band = GDALGetRasterBand(typed.dataset, 1);
-    GDALSetRasterNoDataValue(band, 0.0);
-    GDALSetDescription(band, GDALGetDescription(old));
-    TRY(convert(ctx, spec, raster->dataset, typed.dataset));
-    TRY(sdm_raster_close(ctx, raster, old_path));
-    *raster = typed;
+    if (errors.failed)
+        TRY(sdm_fail_write(ctx, path, errors.text));
+    TRY(sdm_raster_close(ctx, raw, p->files->raw[SDM_FILE_ORTHO]));
+    *raw = typed;
     typed = (SdmRaster){0};
 done:
-    (void)sdm_raster_close(NULL, &typed, spec->path);
+    (void)sdm_raster_close(NULL, &typed, "");
     return st;
 }
 

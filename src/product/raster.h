@@ -7,26 +7,12 @@
 
 #include <gdal.h>
 
-/* Specification of a raw raster; borrowed for the call. */
-typedef struct SdmRasterSpec {
-    const SdmGrid *grid;
-    int vertical;     /* SdmVertical of heights, told by the CRS where one can; SDM_VERTICAL_UNKNOWN: not
-                       * told */
-    char **metadata;  /* NAME=VALUE */
-    const char *path; /* of its file, where it does not fit into memory */
-    int bands;
-    GDALDataType type;
-    int64_t memory_bytes; /* budget of the process, of which the raw rasters get a share */
-} SdmRasterSpec;
-
 /* A raster while it is filled: in memory, or an uncompressed tiled GeoTIFF. */
 typedef struct SdmRaster {
     GDALDatasetH dataset; /* NULL: there is none */
     void *cells;          /* bands x rows x cols where they lie in memory, undefined at first; else NULL */
 } SdmRaster;
 
-/* SDM_ERR_IO, _UNSUPPORTED (CRS), _MEMORY.  Close *out also after a failure. */
-SdmStatus sdm_raster_create(SdmContext *ctx, const SdmRasterSpec *spec, SdmRaster *out);
 /* SDM_ERR_IO when the last bytes did not reach the file `path`.  A closed one is accepted. */
 SdmStatus sdm_raster_close(SdmContext *ctx, SdmRaster *raster, const char *path);
 
@@ -49,10 +35,3 @@ SdmStatus sdm_cog_check(SdmContext *ctx, const char *const *co);
 
 /* Overviews inside a raw raster, first_cell and step as above; path: for sentences. */
 SdmStatus sdm_overviews_build(SdmContext *ctx, const SdmRaster *raster, const SdmCogRequest *request);
-
-/* Smallest type that holds the values low..high of an ortho image (low > high: it is empty): GDT_Byte,
- * GDT_UInt16 or GDT_Float32. */
-GDALDataType sdm_ortho_type(float low, float high);
-/* Rewrite the ortho image (Float32, SDM_NODATA for none) in spec->type, with 0 for none. */
-SdmStatus sdm_ortho_convert(SdmContext *ctx, const SdmRasterSpec *spec, SdmRaster *raster,
-                            const char *old_path);
