@@ -143,8 +143,8 @@ double sdm_qa_step_m(const SdmGrid *grid); /* unit of the QA raster's bands of a
  * fit into memory.  SDM_ERR_IO, _UNSUPPORTED (CRS), _MEMORY.  Close *out also after a failure. */
 SdmStatus sdm_raster_create(SdmContext *ctx, const SdmProduct *p, int file, GDALDataType type,
                             const char *path, SdmRaster *out);
-/* The complete ortho image (Float32, SDM_NODATA for none) in the smallest type that holds it, with 0 for none:
- * GDT_Byte, GDT_UInt16 or GDT_Float32. */
+/* The complete ortho image (Float32, SDM_NODATA for none) in the smallest type that holds it, GDT_Byte,
+ * GDT_UInt16, with 0 for none, or GDT_Float32. */
 SdmStatus sdm_ortho_convert(SdmContext *ctx, SdmProduct *p);
 
 /* ---- change_raster.c: heights of a DEM -> height minus reference, and whether the fit to the reference left
