@@ -211,19 +211,9 @@ bool sdm_job_is_merged(const SdmJob *job, const SdmPlanScene *scene)
            sdm_unit_peek(&name, &usage);
 }
 
-static void read_stamp(const char *path, SdmProductRecord *out)
-{
-    struct stat s;
-    const bool good = stat(path, &s) == 0 && S_ISREG(s.st_mode);
-    out->dem_bytes = good ? (int64_t)s.st_size : -1;
-    const struct timespec changed = good ? sdm_system_changed(&s) : (struct timespec){0};
-    out->dem_mtime_us = (int64_t)changed.tv_sec * 1000000 + changed.tv_nsec / 1000;
-}
-
 void sdm_product_record_dem(SdmProductRecord *record, const char *dem)
 {
-    read_stamp(dem, record);
-    if (!hash_file(dem, &record->dem_hash))
+    if (!sdm_plan_stamp(dem, &record->dem_bytes, &record->dem_mtime_us) || !hash_file(dem, &record->dem_hash))
         record->dem_bytes = -1;
 }
 
@@ -232,7 +222,7 @@ bool sdm_product_record_is_other(const SdmProductRecord *record, const char *pat
     SdmProductRecord now;
     if (record->dem_bytes < 0)
         return false;
-    read_stamp(path, &now);
+    (void)sdm_plan_stamp(path, &now.dem_bytes, &now.dem_mtime_us);
     return now.dem_bytes != record->dem_bytes ||
            (now.dem_mtime_us != record->dem_mtime_us && hash_file(path, &now.dem_hash) &&
             now.dem_hash != record->dem_hash);

@@ -199,8 +199,9 @@ static SdmStatus prepare_run(SdmContext *ctx, Run *r, const char *left, const ch
     r->scene = r->scene ? r->scene : r->own;
     /* the plan names the views as the report does: images in memory as their scene does */
     const SdmPlanInput input = {left ? left : r->scene->view[0].name, left ? right : r->scene->view[1].name};
-    PASS(sdm_plan_make(ctx, &r->options, r->folder,
-                       &(SdmPlanSource){.input = &input, .count = 1, .scene = r->scene}, &plan));
+    const SdmPlanSource from = {
+        .options = &r->options, .folder = r->folder, .input = &input, .count = 1, .scene = r->scene};
+    PASS(sdm_plan_make(ctx, &from, &plan));
     return sdm_job_start(ctx, r->folder, &r->options, &plan, &r->job);
 }
 
@@ -302,8 +303,12 @@ SdmStatus sdm_plan(SdmContext *ctx, const char *job, const char *list, const cha
     TRY(sdm_reference_check(ctx, &options));
     TRY(sdm_file_make_folder(ctx, job));
     (void)sdm_plan_read(NULL, job, &former); /* none, or of no use */
-    TRY(sdm_plan_make(ctx, &options, job,
-                      &(SdmPlanSource){.input = list ? listed : &given, .count = count, .former = former},
+    TRY(sdm_plan_make(ctx,
+                      &(SdmPlanSource){.options = &options,
+                                       .folder = job,
+                                       .input = list ? listed : &given,
+                                       .count = count,
+                                       .former = former},
                       &plan));
     TRY(store_plan(ctx, job, plan, options.overwrite));
     summarise(ctx, plan, out);

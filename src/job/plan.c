@@ -256,10 +256,14 @@ double sdm_plan_prepared_share(const SdmPlanScene *s, int64_t tiles)
 
 /* ---- input files ---- */
 
-static int64_t micros(const struct stat *s)
+bool sdm_plan_stamp(const char *path, int64_t *size_bytes, int64_t *mtime_us)
 {
-    const struct timespec t = sdm_system_changed(s);
-    return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+    struct stat s;
+    const bool there = stat(path, &s) == 0;
+    const struct timespec t = there ? sdm_system_changed(&s) : (struct timespec){0};
+    *size_bytes = there ? (int64_t)s.st_size : 0;
+    *mtime_us = (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+    return there;
 }
 
 void sdm_plan_print_time(int64_t us, char out[40])
@@ -278,9 +282,9 @@ void sdm_plan_print_time(int64_t us, char out[40])
 static SdmStatus check_file(SdmContext *ctx, const char *folder, const SdmPlanFile *f, bool needed)
 {
     char path[SDM_PATH_SIZE], then[40], now[40];
-    struct stat s;
+    int64_t bytes, is;
     PASS(sdm_path_find(ctx, folder, f->at.path, f->at.absolute, path));
-    const bool there = stat(path, &s) == 0;
+    const bool there = sdm_plan_stamp(path, &bytes, &is);
     if (!there && !needed)
         return SDM_OK;
     if (!there && errno != ENOENT && errno != ENOTDIR)
@@ -293,9 +297,9 @@ static SdmStatus check_file(SdmContext *ctx, const char *folder, const SdmPlanFi
                         "%s: no such file here, but the job was planned with it; put it back, or mount its "
                         "file system, or plan the job again with --overwrite",
                         path);
-    const int64_t was = f->mtime_us, is = micros(&s);
+    const int64_t was = f->mtime_us;
     /* copies keep the time to the second at least; what they drop is 0 */
-    if (f->size_bytes == (int64_t)s.st_size &&
+    if (f->size_bytes == bytes &&
         (was == is || (was / 1000000 == is / 1000000 && (was % 1000000 == 0 || is % 1000000 == 0))))
         return SDM_OK;
     sdm_plan_print_time(was, then);
@@ -304,7 +308,7 @@ static SdmStatus check_file(SdmContext *ctx, const char *folder, const SdmPlanFi
         ctx, SDM_ERR_INPUT,
         "%s has changed since the job was planned: then %lld bytes of %s, now %lld bytes of %s; put "
         "the old file back, or plan the job again with --overwrite",
-        path, (long long)f->size_bytes, then, (long long)s.st_size, now);
+        path, (long long)f->size_bytes, then, (long long)bytes, now);
 }
 
 SdmStatus sdm_plan_check_files(SdmContext *ctx, const char *folder, const SdmPlanScene *scene, bool needed)
@@ -318,11 +322,8 @@ SdmStatus sdm_plan_check_files(SdmContext *ctx, const char *folder, const SdmPla
 static SdmStatus add_file(SdmContext *ctx, SdmPlan *plan, const char *folder, const char *path,
                           SdmPlanScene *to)
 {
-    struct stat s;
     SdmPlanFile *const f = &to->file[to->file_count++];
-    f->has_stamp = stat(path, &s) == 0;
-    f->size_bytes = f->has_stamp ? (int64_t)s.st_size : 0;
-    f->mtime_us = f->has_stamp ? micros(&s) : 0;
+    f->has_stamp = sdm_plan_stamp(path, &f->size_bytes, &f->mtime_us);
     return place_of(ctx, plan, folder, path, &f->at);
 }
 
@@ -502,22 +503,15 @@ static SdmStatus add_tiles(SdmContext *ctx, const SdmTiling *t, int64_t budget, 
     return SDM_OK;
 }
 
-/* A plan in the making. */
-typedef struct Planning {
-    SdmPlan *plan;
-    const SdmOptions *options;
-    const char *folder;
-    const SdmScene *scene; /* open already; NULL: opened here */
-} Planning;
-
-static SdmStatus plan_opened(SdmContext *ctx, const Planning *q, const SdmScene *scene, SdmPlanScene *to)
+static SdmStatus plan_opened(SdmContext *ctx, SdmPlan *plan, const SdmPlanSource *from, const SdmScene *scene,
+                             SdmPlanScene *to)
 {
     SDM_CLOSED_BY(sdm_tiling_free) SdmTiling t = {.edge = 0};
     PASS(sdm_tiling_find(ctx, scene, &t));
-    PASS(sdm_plan_keep(ctx, q->plan, scene->id, &to->id));
-    PASS(sdm_plan_keep(ctx, q->plan, scene->kind, &to->kind));
-    PASS(sdm_plan_keep(ctx, q->plan, scene->time_utc, &to->time_utc));
-    PASS(sdm_plan_keep(ctx, q->plan, sdm_cost_for(q->options->cost, t.frame.gsd_m), &to->cost));
+    PASS(sdm_plan_keep(ctx, plan, scene->id, &to->id));
+    PASS(sdm_plan_keep(ctx, plan, scene->kind, &to->kind));
+    PASS(sdm_plan_keep(ctx, plan, scene->time_utc, &to->time_utc));
+    PASS(sdm_plan_keep(ctx, plan, sdm_cost_for(from->options->cost, t.frame.gsd_m), &to->cost));
     to->frame_cols = t.frame.width;
     to->frame_rows = t.frame.height;
     to->frame_spacing_m = t.frame.gsd_m;
@@ -526,34 +520,34 @@ static SdmStatus plan_opened(SdmContext *ctx, const Planning *q, const SdmScene 
     to->spacing = t.grid.spacing;
     to->cols = t.grid.cols;
     to->rows = t.grid.rows;
-    PASS(add_files(ctx, q->plan, q->folder, q->options, scene, to));
-    return add_tiles(ctx, &t, q->options->memory_bytes, to);
+    PASS(add_files(ctx, plan, from->folder, from->options, scene, to));
+    return add_tiles(ctx, &t, from->options->memory_bytes, to);
 }
 
 /* A scene that cannot be planned is left out: *bad gets the reason.  An error that ends the whole plan is
  * returned. */
-static SdmStatus plan_scene(SdmContext *ctx, const Planning *q, const SdmPlanInput *in, SdmPlanScene *to,
-                            SdmStatus *bad)
+static SdmStatus plan_scene(SdmContext *ctx, SdmPlan *plan, const SdmPlanSource *from, const SdmPlanInput *in,
+                            SdmPlanScene *to, SdmStatus *bad)
 {
     SDM_CLOSED_BY(sdm_scene_close) SdmScene *scene = NULL;
     const char *const slash = sdm_system_slash(in->left);
-    if (place_of(ctx, q->plan, q->folder, in->left, &to->left) == SDM_OK && in->right)
-        (void)place_of(ctx, q->plan, q->folder, in->right, &to->right); /* opening them says what is wrong */
-    SdmStatus one = q->scene
-                        ? SDM_OK
-                        : sdm_scene_open_to(ctx, q->options, in->left, in->right, SDM_DEPTH_CAMERAS, &scene);
+    if (place_of(ctx, plan, from->folder, in->left, &to->left) == SDM_OK && in->right)
+        (void)place_of(ctx, plan, from->folder, in->right, &to->right); /* opening them says what is wrong */
+    SdmStatus one =
+        from->scene ? SDM_OK
+                    : sdm_scene_open_to(ctx, from->options, in->left, in->right, SDM_DEPTH_CAMERAS, &scene);
     if (one == SDM_OK)
-        one = plan_opened(ctx, q, q->scene ? q->scene : scene, to);
+        one = plan_opened(ctx, plan, from, from->scene ? from->scene : scene, to);
     if (one == SDM_ERR_STOPPED || one == SDM_ERR_MEMORY)
         return one;
-    to->first_unit = q->plan->units;
+    to->first_unit = plan->units;
     to->unit_count = one == SDM_OK ? to->tile_count + to->tiled : 0;
-    q->plan->units += to->unit_count;
+    plan->units += to->unit_count;
     if (one == SDM_OK)
         return SDM_OK;
     *bad = one;
-    PASS(sdm_plan_keep(ctx, q->plan, slash && slash[1] ? slash + 1 : in->left, &to->id));
-    return sdm_plan_keep(ctx, q->plan, sdm_error(ctx), &to->error);
+    PASS(sdm_plan_keep(ctx, plan, slash && slash[1] ? slash + 1 : in->left, &to->id));
+    return sdm_plan_keep(ctx, plan, sdm_error(ctx), &to->error);
 }
 
 /* ---- names of products ---- */
@@ -656,8 +650,7 @@ static SdmStatus warn_acquisitions(SdmContext *ctx, const SdmPlan *plan)
     return SDM_OK;
 }
 
-SdmStatus sdm_plan_make(SdmContext *ctx, const SdmOptions *options, const char *folder,
-                        const SdmPlanSource *from, SdmPlan **out)
+SdmStatus sdm_plan_make(SdmContext *ctx, const SdmPlanSource *from, SdmPlan **out)
 {
     SdmStatus st = SDM_OK, bad = SDM_OK;
     SDM_CLOSED_BY(sdm_plan_close) SdmPlan *p = NULL;
@@ -666,15 +659,14 @@ SdmStatus sdm_plan_make(SdmContext *ctx, const SdmOptions *options, const char *
     const int team = sdm_thread_limit_begin(ctx, 0); /* pieces of work are too small to share */
     *out = NULL;
     TRY(sdm_plan_new(ctx, from->count, &p));
-    TRY(take_options(ctx, p, folder, options));
-    const Planning q = {.plan = p, .options = options, .folder = folder, .scene = from->scene};
+    TRY(take_options(ctx, p, from->folder, from->options));
     for (int i = 0; i < from->count; i++) {
         TRY(sdm_check_stop(ctx));
         snprintf(what, sizeof what, "scene %d of %d", i + 1, from->count);
         if (from->count > 1)
             sdm_progress(ctx, 1, (double)i / from->count, what);
         p->scene[i].number = i;
-        TRY(plan_scene(ctx, &q, &from->input[i], &p->scene[i], &bad));
+        TRY(plan_scene(ctx, p, from, &from->input[i], &p->scene[i], &bad));
     }
     st = p->units == 0 ? bad : SDM_OK; /* the sentence is that of the only scene, or of the last */
     TRY(st);

@@ -76,6 +76,8 @@ SdmStatus sdm_plan_list(SdmContext *ctx, const char *path, SdmPlanInput **out, i
 
 /* The scenes to plan; all is borrowed. */
 typedef struct SdmPlanSource {
+    const SdmOptions *options;
+    const char *folder; /* of the job, exists */
     const SdmPlanInput *input;
     int count;
     const SdmScene *scene; /* the only one, open already; NULL: each is opened */
@@ -83,9 +85,8 @@ typedef struct SdmPlanSource {
 } SdmPlanSource;
 
 /* Plan the scenes: open each as far as its cameras, read no pixel.  A scene that cannot be opened, or does
- * not fit the memory budget, gets its error; out of memory ends the planning.  folder: of the job, exists. */
-SdmStatus sdm_plan_make(SdmContext *ctx, const SdmOptions *options, const char *folder,
-                        const SdmPlanSource *from, SdmPlan **out);
+ * not fit the memory budget, gets its error; out of memory ends the planning. */
+SdmStatus sdm_plan_make(SdmContext *ctx, const SdmPlanSource *from, SdmPlan **out);
 void sdm_plan_close(SdmPlan **plan);
 
 /* True if the plan holds the option; each task decides on the others. */
@@ -100,6 +101,8 @@ double sdm_plan_unit_s(const SdmPlanScene *scene, int64_t unit); /* expected pro
 /* Share of the preparation in the wall time of it and the first `tiles` tiles; an untiled scene has one. */
 double sdm_plan_prepared_share(const SdmPlanScene *scene, int64_t tiles);
 
+/* Size and time of a file; false, and 0: it is not there. */
+bool sdm_plan_stamp(const char *path, int64_t *size_bytes, int64_t *mtime_us);
 /* Compare the files of the scene with the plan: SDM_ERR_INPUT with both sizes and time stamps where one
  * differs, or is missing although `needed`. */
 SdmStatus sdm_plan_check_files(SdmContext *ctx, const char *folder, const SdmPlanScene *scene, bool needed);

@@ -64,7 +64,9 @@ static SdmStatus find_fingerprint(const SdmViews *v, const SdmViewPair *p, const
     SDM_CLOSED_BY(sdm_plan_close) SdmPlan *plan = NULL;
     char build[32];
     const SdmPlanInput input = {v->path[p->left], v->path[p->right]};
-    PASS(sdm_plan_make(v->ctx, options, v->folder, &(SdmPlanSource){.input = &input, .count = 1}, &plan));
+    PASS(sdm_plan_make(v->ctx,
+                       &(SdmPlanSource){.options = options, .folder = v->folder, .input = &input, .count = 1},
+                       &plan));
     snprintf(build, sizeof build, "%016" PRIx64, (uint64_t)SDM_BUILD_HASH);
     *out = sdm_hash_text(plan->scene[0].product_fingerprint, build);
     return SDM_OK;

@@ -39,7 +39,8 @@ static void same_text(const char *a, const char *b)
 static SdmStatus plan_sample(SdmContext *ctx, const SdmOptions *options, SdmPlan **out)
 {
     static const SdmPlanInput input[2] = {{SAMPLE, NULL}, {SAMPLE ".none", NULL}};
-    return sdm_plan_make(ctx, options, folder, &(SdmPlanSource){.input = input, .count = 2}, out);
+    return sdm_plan_make(
+        ctx, &(SdmPlanSource){.options = options, .folder = folder, .input = input, .count = 2}, out);
 }
 
 TEST_CTX(a_plan_comes_back_from_its_text)
