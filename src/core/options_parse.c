@@ -114,7 +114,7 @@ static int name_distance(const char *typed, const char *name)
         return 0;
     if (n >= 3 && (strncmp(a, b, n) == 0 || (strncmp(a, b, strlen(b)) == 0 && a[strlen(b)] == '-')))
         return 1; /* the beginning of it, or more than it */
-    const int edits = sdm_edit_distance(typed, name);
+    const int edits = sdm_edit_distance(a, b);
     return edits < (3 < strlen(typed) / 3 ? 3 : (int)(strlen(typed) / 3) + 1) ? 1 + edits : 99;
 }
 
