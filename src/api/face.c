@@ -154,15 +154,6 @@ static SdmStatus find_option(SdmContext *ctx, SdmFace *f, const char *name, SdmF
                     nearest ? ", did you mean " : "", plain, nearest ? "?" : "");
 }
 
-static void reset(SdmFace *f, const SdmFoundOption *option)
-{
-    SdmCommandValues usual;
-    sdm_command_defaults(f->command, &usual);
-    sdm_option_copy(option->spec, option->set == f->sets ? (void *)&usual.own : &usual.common,
-                    option->set->opts);
-    option->set->given &= ~option->bit;
-}
-
 SdmStatus sdm_set(SdmContext *ctx, const char *name, const char *value)
 {
     SdmFace *const f = ctx->face;
@@ -172,7 +163,11 @@ SdmStatus sdm_set(SdmContext *ctx, const char *name, const char *value)
     PASS(find_option(ctx, f, name, &option));
     const bool off = value && option.spec->type == SDM_OPT_BOOL && strcmp(value, "false") == 0;
     if (!value || off) {
-        reset(f, &option);
+        SdmCommandValues usual;
+        sdm_command_defaults(f->command, &usual);
+        sdm_option_copy(option.spec, option.set == f->sets ? (void *)&usual.own : &usual.common,
+                        option.set->opts);
+        option.set->given &= ~option.bit;
         return SDM_OK;
     }
     if (option.spec->type == SDM_OPT_BOOL && strcmp(value, "true") != 0)
@@ -214,19 +209,10 @@ static void CPL_STDCALL on_gdal_error(CPLErr kind, CPLErrorNum number, const cha
         sdm_log(CPLGetErrorHandlerUserData(), SDM_LOG_VERBOSE, 0, "%s", text);
 }
 
-static SdmStatus check_options(SdmContext *ctx, const SdmFace *f)
-{
-    SdmCommandValues usual;
-    sdm_command_defaults(f->command, &usual);
-    PASS(sdm_use_options(ctx, &f->values.common));
-    if (f->command->own_table)
-        PASS(sdm_options_check_table(ctx, f->command->own_table, &f->values.own, &usual.own));
-    return sdm_options_check_optimizer(ctx, &f->values.common, f->sets[1].given);
-}
-
 SdmStatus sdm_face_begin(SdmContext *ctx, const char *command, SdmFaceCall *call)
 {
     SdmFace *const f = ctx->face;
+    SdmCommandValues usual;
     *call = (SdmFaceCall){.face = f, .around = sdm_system_use_locale(ctx->numbers)};
     cJSON_Delete(f->result);
     cJSON_free(f->result_text);
@@ -235,7 +221,11 @@ SdmStatus sdm_face_begin(SdmContext *ctx, const char *command, SdmFaceCall *call
     if (!f->command || strcmp(f->command->name, command) != 0)
         return sdm_fail(ctx, SDM_ERR_USAGE, "the context was opened for %s, expected %s",
                         f->command ? f->command->name : "no command", command);
-    PASS(check_options(ctx, f));
+    sdm_command_defaults(f->command, &usual);
+    PASS(sdm_use_options(ctx, &f->values.common));
+    if (f->command->own_table)
+        PASS(sdm_options_check_table(ctx, f->command->own_table, &f->values.own, &usual.own));
+    PASS(sdm_options_check_optimizer(ctx, &f->values.common, f->sets[1].given));
     PASS(sdm_check_stop(ctx));
     PASS(sdm_threads_check(ctx));
     sdm_gdal_register();

@@ -146,13 +146,12 @@ SdmStatus sdm_info(SdmContext *ctx, const char *left, const char *right)
 {
     SDM_CLOSED_BY(sdm_face_end) SdmFaceCall call = {.began = false};
     SDM_CLOSED_BY(sdm_scene_close) SdmScene *scene = NULL;
-    SDM_OWNED SdmSceneInfo *info = NULL;
+    SdmSceneInfo info;
     PASS(sdm_face_begin(ctx, "info", &call));
     PASS(open_scene(ctx, call.face, left, right, &scene));
-    PASS(sdm_alloc(ctx, &info, 1, sizeof *info, "scene description"));
-    PASS(sdm_scene_describe(ctx, scene, info));
+    PASS(sdm_scene_describe(ctx, scene, &info));
     call.result = cJSON_CreateObject();
-    sdm_result_info(scene, info, call.result);
+    sdm_result_info(scene, &info, call.result);
     return SDM_OK;
 }
 

@@ -149,15 +149,14 @@ static void print_info(SdmScreen *screen, const SdmScene *scene, const SdmSceneI
 SdmStatus sdm_command_info(SdmCall *call)
 {
     SDM_CLOSED_BY(sdm_scene_close) SdmScene *scene = NULL;
-    SDM_OWNED SdmSceneInfo *info = NULL;
+    SdmSceneInfo info;
     PASS(sdm_screen_refuse_views(call));
-    PASS(sdm_alloc(call->ctx, &info, 1, sizeof *info, "scene description"));
     PASS(sdm_scene_open(call->ctx, &call->options, call->line.positional[0], call->line.positional[1],
                         &scene));
-    PASS(sdm_scene_describe(call->ctx, scene, info));
-    print_info(&call->screen, scene, info, sdm_threads(call->ctx));
+    PASS(sdm_scene_describe(call->ctx, scene, &info));
+    print_info(&call->screen, scene, &info, sdm_threads(call->ctx));
     if (call->summary)
-        sdm_result_info(scene, info, call->summary);
+        sdm_result_info(scene, &info, call->summary);
     return SDM_OK;
 }
 

@@ -85,14 +85,6 @@ static cJSON *stage_object(int stage)
     return object;
 }
 
-static void log_json(const SdmScreen *screen, SdmLogLevel level, int stage, const char *text)
-{
-    static const char *const levels[] = {"error", "warning", "info", "verbose"};
-    cJSON *const object = stage_object(stage);
-    SDM_JSON(object, SDM_FIELD("level", levels[level]), SDM_FIELD("message", text));
-    sdm_screen_json(screen, "log", object);
-}
-
 static void log_text(SdmScreen *screen, SdmLogLevel level, int stage, const char *text)
 {
     erase_line(screen);
@@ -113,10 +105,14 @@ void sdm_screen_log(void *user, SdmLogLevel level, int stage, const char *text)
         return;
 #pragma omp critical(sdm_screen)
     {
-        if (screen->json)
-            log_json(screen, level, stage, text);
-        else
+        if (screen->json) {
+            static const char *const levels[] = {"error", "warning", "info", "verbose"};
+            cJSON *const object = stage_object(stage);
+            SDM_JSON(object, SDM_FIELD("level", levels[level]), SDM_FIELD("message", text));
+            sdm_screen_json(screen, "log", object);
+        } else {
             log_text(screen, level, stage, text);
+        }
     }
 }
 

@@ -65,16 +65,6 @@ static SdmStatus begin_report(SdmContext *ctx, const SdmBuildInput *in, SdmScene
     return SDM_OK;
 }
 
-/* One line for the DEM, whatever there is to say. */
-static void log_warnings(SdmContext *ctx, const SdmQuality *q, const char *output)
-{
-    char text[SDM_MAX_WARNINGS * sizeof q->text[0]] = "";
-    for (int i = 0, n = 0; i < q->count; i++)
-        n += snprintf(text + n, sizeof text - (size_t)n, "%s%s", i ? "; " : "", q->text[i]);
-    if (q->count && !sdm_options(ctx)->rasters_alone) /* else the caller says it */
-        sdm_log(ctx, SDM_LOG_WARNING, 9, "%s is doubtful: %s", output ? output : "the DEM", text);
-}
-
 /* ---- blocks ---- */
 
 static bool is_made_here(const SdmBuildInput *in, int64_t unit)
@@ -146,6 +136,8 @@ SdmStatus sdm_build_open(SdmContext *ctx, const SdmBuildInput *in, const SdmOpti
 
 SdmStatus sdm_build_finish(SdmContext *ctx, SdmBuild *m, SdmDemResult *result, bool *no_dem)
 {
+    char text[SDM_MAX_WARNINGS * sizeof m->quality.text[0]];
+    int n = 0;
     const SdmStatus st = sdm_quality_assess(ctx, &m->in->job->options, &m->sums, m->in->prepared,
                                             m->report.left, m->report.right, &m->quality);
     *no_dem = st != SDM_OK; /* it is no DEM */
@@ -153,7 +145,11 @@ SdmStatus sdm_build_finish(SdmContext *ctx, SdmBuild *m, SdmDemResult *result, b
     m->report.quality = &m->quality;
     m->report.work.wall_s += sdm_now_s() - m->in->started_s;
     PASS(sdm_scene_product_finish(ctx, m->product, &m->report, m->in->lease, result));
-    log_warnings(ctx, &m->quality, m->options->output);
+    for (int i = 0; i < m->quality.count; i++)
+        n += snprintf(text + n, sizeof text - (size_t)n, "%s%s", i ? "; " : "", m->quality.text[i]);
+    if (n && !sdm_options(ctx)->rasters_alone) /* else the caller says it */
+        sdm_log(ctx, SDM_LOG_WARNING, 9, "%s is doubtful: %s",
+                m->options->output ? m->options->output : "the DEM", text);
     return SDM_OK;
 }
 

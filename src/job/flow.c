@@ -328,14 +328,6 @@ done:
 
 /* ---- the loop ---- */
 
-/* True if a unit must end before this one can begin: units in work share a scene and the slots of the back
- * end. */
-static bool is_full(const SdmFlow *f, int64_t unit)
-{
-    return f->count > 0 && (!f->queue || f->count >= sdm_device_pool_slots(f->queue) ||
-                            sdm_plan_scene_of(f->q.job->plan, unit) != f->scene.plan->number);
-}
-
 /* Cells of the DEM that a unit makes; 0: it is a preparation, or its scene is not prepared yet. */
 static int64_t cells_of(const SdmFlow *f, int64_t unit)
 {
@@ -390,24 +382,17 @@ static SdmStatus begin(SdmContext *ctx, SdmFlow *f, int64_t i, int64_t unit)
     return SDM_OK;
 }
 
-/* After a failure, which is returned: the units in work are finished where they can be, and kept. */
-static SdmStatus end_others(SdmContext *ctx, SdmFlow *f, SdmStatus st)
-{
-    char why[1024];
-    snprintf(why, sizeof why, "%s", sdm_error(ctx));
-    while (st != SDM_ERR_STOPPED && f->count > 0)
-        (void)end_unit(ctx, f);
-    return sdm_fail(ctx, st, "%s", why);
-}
-
 SdmStatus sdm_flow_run(SdmContext *ctx, SdmFlow *f)
 {
     SdmStatus st = SDM_OK;
+    char why[1024];
     for (int64_t i = 0; i < f->q.count; i++) {
         const int64_t unit = f->q.unit ? f->q.unit[i] : f->q.first + i;
         if (i > 0 && unit >= f->q.job->plan->units && !f->q.unit)
             break; /* the last task has fewer */
-        while (is_full(f, unit))
+        /* units in work share a scene and the slots of the back end */
+        while (f->count > 0 && (!f->queue || f->count >= sdm_device_pool_slots(f->queue) ||
+                                sdm_plan_scene_of(f->q.job->plan, unit) != f->scene.plan->number))
             TRY(end_unit(ctx, f));
         TRY(begin(ctx, f, i, unit));
     }
@@ -418,5 +403,10 @@ SdmStatus sdm_flow_run(SdmContext *ctx, SdmFlow *f)
         sdm_device_pool_finish(f->queue);
     }
 done:
-    return st == SDM_OK ? st : end_others(ctx, f, st);
+    if (st == SDM_OK)
+        return st;
+    snprintf(why, sizeof why, "%s", sdm_error(ctx));
+    while (st != SDM_ERR_STOPPED && f->count > 0) /* those in work are kept where they can be finished */
+        (void)end_unit(ctx, f);
+    return sdm_fail(ctx, st, "%s", why);
 }

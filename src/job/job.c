@@ -307,21 +307,16 @@ void sdm_job_sweep(const char *folder, const SdmPlanScene *scene)
             sdm_file_remove_in(folder, f.name);
 }
 
-/* A failure, or beyond the units of its scene. */
-static bool is_old(const TaskFile *f, const SdmPlan *plan)
-{
-    bool old = f->is_failure;
-    for (int s = 0; s < plan->count && !old; s++)
-        old = f->number >= plan->scene[s].unit_count && strcmp(f->key, plan->scene[s].key) == 0;
-    return old;
-}
-
 void sdm_job_renew(const char *folder, const SdmPlan *plan)
 {
     SDM_CLOSED_BY(close_folder) DIR *const dir = opendir(folder);
-    for (TaskFile f; next_file(dir, &f);)
-        if (is_old(&f, plan))
+    for (TaskFile f; next_file(dir, &f);) {
+        bool old = f.is_failure;
+        for (int s = 0; s < plan->count && !old; s++)
+            old = f.number >= plan->scene[s].unit_count && strcmp(f.key, plan->scene[s].key) == 0;
+        if (old)
             sdm_file_remove_in(folder, f.name);
+    }
 }
 
 void sdm_job_count(const char *folder, int64_t *blocks, int64_t *prepared)

@@ -62,16 +62,6 @@ static SdmStatus take_unit(SdmContext *ctx, void *user, const SdmFlowUnit *u, Sd
     return SDM_OK;
 }
 
-/* Job and plan name the device that auto has found; until then the processor, as every plan of auto does. */
-static SdmStatus plan_device(SdmContext *ctx, Run *r)
-{
-    const char *const name = sdm_device_pool_name(sdm_flow_queue(r->flow));
-    if (strcmp(name, "auto") == 0 || strcmp(name, r->job.options.device) == 0)
-        return SDM_OK;
-    r->job.options.device = r->job.plan->options.device = name;
-    return r->keep ? SDM_OK : sdm_plan_write(ctx, r->folder, r->job.plan);
-}
-
 /* The products are there: remove what they were made from, then let the output go. */
 static SdmStatus leave(SdmContext *ctx, Run *r)
 {
@@ -128,7 +118,13 @@ static SdmStatus run_job(SdmContext *ctx, Run *r, SdmDevicePool **queue)
     r->input.lease = r->lease;
     PASS(sdm_flow_open(ctx, &request, queue, &r->flow));
     PASS(sdm_flow_run(ctx, r->flow));
-    PASS(plan_device(ctx, r));
+    /* job and plan name the device that auto has found; until then the processor, as every plan of auto does */
+    const char *const device = sdm_device_pool_name(sdm_flow_queue(r->flow));
+    if (strcmp(device, "auto") != 0 && strcmp(device, r->job.options.device) != 0) {
+        r->job.options.device = r->job.plan->options.device = device;
+        if (!r->keep)
+            PASS(sdm_plan_write(ctx, r->folder, r->job.plan));
+    }
     return build(ctx, r);
 }
 

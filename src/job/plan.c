@@ -615,13 +615,6 @@ static SdmStatus keep_names(SdmContext *ctx, const SdmPlan *former, SdmPlan *pla
 
 /* ---- acquisitions ---- */
 
-/* Is the ground of two scenes of one time the same?  Their grids have one CRS then. */
-static bool is_same_place(const SdmPlanScene *a, const SdmPlanScene *b)
-{
-    const double side = fmin((double)a->cols, (double)a->rows) * a->spacing;
-    return fabs(a->x0 - b->x0) < 0.05 * side && fabs(a->y0 - b->y0) < 0.05 * side;
-}
-
 /* An ASTER acquisition that was delivered more than once makes a DEM each time: say so in one line. */
 static SdmStatus warn_acquisitions(SdmContext *ctx, const SdmPlan *plan)
 {
@@ -635,8 +628,10 @@ static SdmStatus warn_acquisitions(SdmContext *ctx, const SdmPlan *plan)
         if (!s->kind || strncmp(s->kind, "ASTER", 5) != 0 || !s->time_utc || !*s->time_utc)
             continue;
         int *const at = sdm_table_at(&first, sdm_hash_text(0, s->time_utc));
-        if (!*at || !is_same_place(s, &plan->scene[*at - 1])) {
-            *at = n + 1;
+        const SdmPlanScene *const other = *at ? &plan->scene[*at - 1] : s;
+        const double near = 0.05 * fmin((double)s->cols, (double)s->rows) * s->spacing;
+        if (!*at || fabs(s->x0 - other->x0) >= near || fabs(s->y0 - other->y0) >= near) {
+            *at = n + 1; /* grids of one time and place have one CRS */
         } else if (copies++ == 0) {
             copy = s;
             of = &plan->scene[*at - 1];
