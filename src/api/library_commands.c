@@ -172,18 +172,6 @@ SdmStatus sdm_compare(SdmContext *ctx, const char *dem, const char *reference)
 
 /* ---- a stack ---- */
 
-static SdmStatus check_names(SdmContext *ctx, const char *const *dems, int count)
-{
-    if (count < 0 || (count > 0 && !dems))
-        return sdm_fail(ctx, SDM_ERR_USAGE, "found %d names of DEMs%s, expected an array of them", count,
-                        dems ? "" : " at NULL");
-    for (int i = 0; i < count; i++)
-        if (!dems[i] || !*dems[i])
-            return sdm_fail(ctx, SDM_ERR_USAGE, "the name of DEM %d of %d is missing; give names of DEMs",
-                            i + 1, count);
-    return SDM_OK;
-}
-
 /* Into files or *out. */
 static SdmStatus stack(SdmContext *ctx, const char *const *dems, int count, SdmDem **out)
 {
@@ -196,7 +184,13 @@ static SdmStatus stack(SdmContext *ctx, const char *const *dems, int count, SdmD
     SdmOptions options = call.face->values.common;
     options.output = out ? NULL : options.output;
     PASS(out ? sdm_dem_open(ctx, options.vertical, &dem) : need_output(ctx, options.output));
-    PASS(check_names(ctx, dems, count));
+    if (count < 0 || (count > 0 && !dems))
+        return sdm_fail(ctx, SDM_ERR_USAGE, "found %d names of DEMs%s, expected an array of them", count,
+                        dems ? "" : " at NULL");
+    for (int i = 0; i < count; i++)
+        if (!dems[i] || !*dems[i])
+            return sdm_fail(ctx, SDM_ERR_USAGE, "the name of DEM %d of %d is missing; give names of DEMs",
+                            i + 1, count);
     PASS(sdm_stack_dems(ctx, &options, &call.face->values.own.stack, dems, count, dem ? &dem->kept : NULL,
                         &found));
     PASS(sdm_check_doubts(ctx, out ? "the DEM" : options.output, found.doubt, found.doubts));

@@ -32,20 +32,6 @@ static void add_doubts(const SdmDoubt *doubt, int count, cJSON *to)
         cJSON_AddItemToArray(list, cJSON_CreateString(doubt[i].text));
 }
 
-/* Add the quality of the DEM. */
-static void add_quality(const SdmDemResult *r, cJSON *to)
-{
-    if (r->cols > 0)
-        SDM_JSON(to, SDM_FIELD("cols", r->cols), SDM_FIELD("rows", r->rows), SDM_FIELD("spacing", r->spacing),
-                 SDM_FIELD("coverage", r->coverage),
-                 SDM_FIELD("pointing_residual_px", r->pointing_residual_px),
-                 SDM_FIELD("tie_points", r->tie_points));
-    cJSON *const pairs = r->pair ? cJSON_AddArrayToObject(to, "pairs") : NULL;
-    for (int i = 0; pairs && i < r->pairs; i++)
-        add_pair(&r->pair[i], pairs);
-    add_doubts(r->doubt, r->doubts, to);
-}
-
 /* The files of a DEM that are there. */
 static void add_files(SdmContext *ctx, const char *output, cJSON *to)
 {
@@ -62,14 +48,22 @@ static void add_files(SdmContext *ctx, const char *output, cJSON *to)
         cJSON_AddItemToArray(list, cJSON_CreateString(log));
 }
 
-void sdm_result_run(SdmContext *ctx, const char *output, const SdmDemResult *result, cJSON *to)
+void sdm_result_run(SdmContext *ctx, const char *output, const SdmDemResult *r, cJSON *to)
 {
     if (output) {
         cJSON_AddStringToObject(to, "output", output);
         add_files(ctx, output, to);
     }
-    if (result->known)
-        add_quality(result, to);
+    if (r->known && r->cols > 0)
+        SDM_JSON(to, SDM_FIELD("cols", r->cols), SDM_FIELD("rows", r->rows), SDM_FIELD("spacing", r->spacing),
+                 SDM_FIELD("coverage", r->coverage),
+                 SDM_FIELD("pointing_residual_px", r->pointing_residual_px),
+                 SDM_FIELD("tie_points", r->tie_points));
+    cJSON *const pairs = r->known && r->pair ? cJSON_AddArrayToObject(to, "pairs") : NULL;
+    for (int i = 0; pairs && i < r->pairs; i++)
+        add_pair(&r->pair[i], pairs);
+    if (r->known)
+        add_doubts(r->doubt, r->doubts, to);
     cJSON_AddNumberToObject(to, "memory_peak_bytes", (double)sdm_memory_resident(ctx));
     cJSON *const stages = cJSON_AddObjectToObject(to, "stage_seconds");
     for (int i = 1; i < 10; i++)

@@ -43,19 +43,6 @@ void sdm_job_defaults(SdmCall *call)
     call->own.job = (SdmJobOptions){.count = 1, .index_base = -1, .wait_s = 3600.0};
 }
 
-/* Resources to request of the scheduler for a task of one unit: a tenth more memory and five times the
- * processor time than expected, full minutes. */
-static void print_request(SdmCall *call, const SdmPlanSummary *s)
-{
-    const long long mib = (long long)(1.1 * (double)s->most_bytes / 1048576.0) + 64;
-    const int minutes = (int)(5.0 * s->most_cpu_s / 60.0) + 5;
-    sdm_screen_print(
-        &call->screen,
-        "ask for %lld MiB and %d:%02d:00 a task of one unit (Slurm: --mem=%lldM --time=%d:%02d:00)", mib,
-        minutes / 60, minutes % 60, mib, minutes / 60, minutes % 60);
-    SDM_JSON(call->summary, SDM_FIELD("task_memory_mib", (double)mib), SDM_FIELD("task_minutes", minutes));
-}
-
 SdmStatus sdm_command_plan(SdmCall *call)
 {
     SdmPlanSummary s;
@@ -71,11 +58,19 @@ SdmStatus sdm_command_plan(SdmCall *call)
                      "time expected",
                      o->output, (long long)s.units, s.units == 1 ? "" : "s", numbers, s.scenes,
                      s.scenes == 1 ? "" : "s", s.tiled, s.failed, s.cpu_s);
-    print_request(call, &s);
+    /* to request of the scheduler for a task of one unit: a tenth more memory and five times the processor
+     * time than expected, full minutes */
+    const long long mib = (long long)(1.1 * (double)s.most_bytes / 1048576.0) + 64;
+    const int minutes = (int)(5.0 * s.most_cpu_s / 60.0) + 5;
+    sdm_screen_print(
+        &call->screen,
+        "ask for %lld MiB and %d:%02d:00 a task of one unit (Slurm: --mem=%lldM --time=%d:%02d:00)", mib,
+        minutes / 60, minutes % 60, mib, minutes / 60, minutes % 60);
     call->exit_code = s.failed ? SDM_EXIT_PERMANENT_FAILURES : 0;
-    SDM_JSON(call->summary, SDM_FIELD("job", o->output), SDM_FIELD("unit_count", s.units),
-             SDM_FIELD("scenes", s.scenes), SDM_FIELD("scenes_tiled", s.tiled),
-             SDM_FIELD("scenes_not_planned", s.failed), SDM_FIELD("expected_cpu_seconds", s.cpu_s));
+    SDM_JSON(call->summary, SDM_FIELD("task_memory_mib", (double)mib), SDM_FIELD("task_minutes", minutes),
+             SDM_FIELD("job", o->output), SDM_FIELD("unit_count", s.units), SDM_FIELD("scenes", s.scenes),
+             SDM_FIELD("scenes_tiled", s.tiled), SDM_FIELD("scenes_not_planned", s.failed),
+             SDM_FIELD("expected_cpu_seconds", s.cpu_s));
     return SDM_OK;
 }
 

@@ -84,17 +84,6 @@ static void add_usage(SdmContext *ctx, SdmBuild *m, int64_t unit, int64_t n, con
     }
 }
 
-static SdmStatus read_block(SdmContext *ctx, SdmBuild *m, int64_t unit, SdmBlock *b)
-{
-    SdmUnitName name;
-    SdmUsage used;
-    const SdmPlanScene *const s = m->in->scene;
-    PASS(sdm_job_unit(ctx, m->in->job, s, SDM_UNIT_BLOCK, unit, &name));
-    PASS(sdm_unit_read(ctx, &name, b, &used));
-    add_usage(ctx, m, unit, unit - s->first_unit - s->tiled + 1, &used);
-    return SDM_OK;
-}
-
 SdmStatus sdm_build_add(SdmContext *ctx, SdmBuild *m, const SdmBlock *b)
 {
     sdm_quality_add(&m->sums, b, m->in->prepared, sdm_threads(ctx));
@@ -104,13 +93,18 @@ SdmStatus sdm_build_add(SdmContext *ctx, SdmBuild *m, const SdmBlock *b)
 static SdmStatus add_blocks(SdmContext *ctx, SdmBuild *m)
 {
     SDM_CLOSED_BY(sdm_block_free) SdmBlock b = {0};
+    SdmUnitName name;
+    SdmUsage used;
     const SdmPlanScene *const s = m->in->scene;
     const int64_t end = s->first_unit + s->unit_count;
     for (int64_t unit = s->first_unit + s->tiled; unit < end; unit++) {
         const SdmBlock *const kept = unit == end - 1 ? m->in->last : NULL;
         PASS(sdm_check_stop(ctx));
-        if (!kept)
-            PASS(read_block(ctx, m, unit, &b));
+        if (!kept) {
+            PASS(sdm_job_unit(ctx, m->in->job, s, SDM_UNIT_BLOCK, unit, &name));
+            PASS(sdm_unit_read(ctx, &name, &b, &used));
+            add_usage(ctx, m, unit, unit - s->first_unit - s->tiled + 1, &used);
+        }
         m->report.work.blocks_resumed += !is_made_here(m->in, unit);
         PASS(sdm_build_add(ctx, m, kept ? kept : &b));
         sdm_block_free(&b);

@@ -118,7 +118,8 @@ static SdmStatus run_job(SdmContext *ctx, Run *r, SdmDevicePool **queue)
     r->input.lease = r->lease;
     PASS(sdm_flow_open(ctx, &request, queue, &r->flow));
     PASS(sdm_flow_run(ctx, r->flow));
-    /* job and plan name the device that auto has found; until then the processor, as every plan of auto does */
+    /* Job and plan name the device that auto has found; until then the processor, as every plan of auto
+     * does. */
     const char *const device = sdm_device_pool_name(sdm_flow_queue(r->flow));
     if (strcmp(device, "auto") != 0 && strcmp(device, r->job.options.device) != 0) {
         r->job.options.device = r->job.plan->options.device = device;

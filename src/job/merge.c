@@ -93,18 +93,6 @@ static SdmStatus find_missing(SdmContext *ctx, SceneMerge *m)
     return SDM_OK;
 }
 
-/* The products are there: put that on record, and remove what they were made from. */
-static SdmStatus leave(SdmContext *ctx, SceneMerge *m, SdmUsage *mark)
-{
-    PASS(sdm_lease_check(ctx, m->lease));
-    sdm_product_record_dem(&m->record, m->options.output);
-    sdm_usage_add(ctx, mark, &m->used);
-    PASS(sdm_unit_write(ctx, &m->name, &m->record, &m->used, true, m->lease));
-    if (!m->options.keep_job)
-        sdm_job_sweep(m->all->job.folder, m->scene);
-    return SDM_OK;
-}
-
 static SdmStatus build(SdmContext *ctx, SceneMerge *m)
 {
     SdmStatus st = SDM_OK;
@@ -126,7 +114,12 @@ static SdmStatus build(SdmContext *ctx, SceneMerge *m)
     TRY(sdm_build_check_output(ctx, &m->all->job, m->scene, &m->options));
     has_log = sdm_run_log_begin(ctx, m->options.output, "merge");
     TRY(sdm_build_products(ctx, &in, &m->options, &product, &m->record.result, &no_dem));
-    TRY(leave(ctx, m, &mark));
+    TRY(sdm_lease_check(ctx, m->lease)); /* the products are there: put that on record */
+    sdm_product_record_dem(&m->record, m->options.output);
+    sdm_usage_add(ctx, &mark, &m->used);
+    TRY(sdm_unit_write(ctx, &m->name, &m->record, &m->used, true, m->lease));
+    if (!m->options.keep_job)
+        sdm_job_sweep(m->all->job.folder, m->scene);
     sdm_lease_release(&m->lease); /* before the last trace of a finished merge goes */
 done:
     if (has_log)

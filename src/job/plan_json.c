@@ -362,18 +362,6 @@ static void put_options(const Mover *m, cJSON *to)
     }
 }
 
-static cJSON *make_head(const Mover *m)
-{
-    cJSON *const root = cJSON_CreateObject();
-    cJSON_AddStringToObject(root, "program", "stereodem");
-    cJSON_AddStringToObject(root, "version", SDM_VERSION);
-    cJSON_AddNumberToObject(root, "format", FORMAT);
-    put_options(m, cJSON_AddObjectToObject(root, "options"));
-    cJSON_AddNumberToObject(root, "scene_count", m->plan->count);
-    cJSON_AddNumberToObject(root, "unit_count", (double)m->plan->units);
-    return root;
-}
-
 /* The object, freed, as text but for the last `cut` bytes, and `end` behind it. */
 static void add_printed(SdmText *t, cJSON *object, size_t cut, const char *end)
 {
@@ -393,7 +381,14 @@ SdmStatus sdm_plan_print(SdmContext *ctx, const SdmPlan *plan, char **out)
     SdmText t = {.ctx = ctx};
     SdmPlan shallow = *plan; /* not changed by writing */
     const Mover m = {.ctx = ctx, .plan = &shallow};
-    add_printed(&t, make_head(&m), strlen("}"), ",\"scenes\":[\n");
+    cJSON *const head = cJSON_CreateObject();
+    cJSON_AddStringToObject(head, "program", "stereodem");
+    cJSON_AddStringToObject(head, "version", SDM_VERSION);
+    cJSON_AddNumberToObject(head, "format", FORMAT);
+    put_options(&m, cJSON_AddObjectToObject(head, "options"));
+    cJSON_AddNumberToObject(head, "scene_count", plan->count);
+    cJSON_AddNumberToObject(head, "unit_count", (double)plan->units);
+    add_printed(&t, head, strlen("}"), ",\"scenes\":[\n");
     for (int s = 0; s < plan->count && t.st == SDM_OK; s++) {
         cJSON *const scene = cJSON_CreateObject();
         (void)move_scene(&m, scene, &plan->scene[s]); /* fails in reading alone */

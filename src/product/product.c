@@ -21,24 +21,20 @@
 
 /* ---- before any work ---- */
 
-/* The names are too large for the stack of a thread. */
-static SdmStatus name_files(SdmContext *ctx, const char *output, const char *points, SdmOutputFiles **out)
+/* The names are too large for the stack of a thread.  kept: the product stays in memory. */
+static SdmStatus name_files(SdmContext *ctx, const char *output, const char *points, bool kept,
+                            SdmOutputFiles **out)
 {
     PASS(sdm_alloc(ctx, out, 1, sizeof **out, "names"));
+    for (int i = 0; kept && i < SDM_FILES; i++) {
+        (*out)->made[i] = true;
+        snprintf((*out)->path[i], SDM_PATH_SIZE, "the DEM in memory"); /* for messages */
+    }
+    if (kept)
+        return SDM_OK;
     PASS(sdm_output_files_name(ctx, output, *out));
     (*out)->made[SDM_FILE_LAS] = strcmp(points, "las") == 0;
     (*out)->made[SDM_FILE_LAZ] = strcmp(points, "laz") == 0;
-    return SDM_OK;
-}
-
-/* Name of a product that stays in memory, for messages. */
-static SdmStatus name_kept(SdmContext *ctx, SdmOutputFiles **out)
-{
-    PASS(sdm_alloc(ctx, out, 1, sizeof **out, "names"));
-    for (int i = 0; i < SDM_FILES; i++) {
-        (*out)->made[i] = true;
-        snprintf((*out)->path[i], SDM_PATH_SIZE, "the DEM in memory");
-    }
     return SDM_OK;
 }
 
@@ -49,7 +45,7 @@ SdmStatus sdm_product_check(SdmContext *ctx, const SdmOptions *opt, const char *
     const char *const more[] = {opt->dem,       opt->mask_left,      opt->mask_right,
                                 opt->reference, opt->reference_mask, opt->exclude,
                                 opt->area};
-    PASS(name_files(ctx, opt->output, opt->points, &files));
+    PASS(name_files(ctx, opt->output, opt->points, false, &files));
     for (int i = 0; i < input_count; i++)
         PASS(sdm_output_files_check_input(ctx, files, inputs[i]));
     for (size_t i = 0; i < sizeof more / sizeof *more; i++)
@@ -63,13 +59,13 @@ SdmStatus sdm_product_check(SdmContext *ctx, const SdmOptions *opt, const char *
 bool sdm_product_finished(SdmContext *ctx, const char *output, uint64_t job)
 {
     SDM_OWNED SdmOutputFiles *files = NULL;
-    return name_files(ctx, output, "none", &files) == SDM_OK && sdm_output_files_finished(files, job);
+    return name_files(ctx, output, "none", false, &files) == SDM_OK && sdm_output_files_finished(files, job);
 }
 
 void sdm_product_tidy(SdmContext *ctx, const char *output, uint64_t job)
 {
     SDM_OWNED SdmOutputFiles *files = NULL;
-    if (name_files(ctx, output, "none", &files) == SDM_OK)
+    if (name_files(ctx, output, "none", false, &files) == SDM_OK)
         sdm_output_files_forget(files, job);
 }
 
@@ -146,8 +142,8 @@ SdmStatus sdm_product_open(SdmContext *ctx, const SdmProductRequest *request, Sd
     for (unsigned mask = 0; mask < 1U << SDM_QA_BITS; mask++)
         p->reason[mask] = (uint8_t)sdm_qa_reason(mask);
     p->metadata = metadata_of(request);
-    PASS(request->keep ? name_kept(ctx, &p->files)
-                       : name_files(ctx, request->options->output, request->options->points, &p->files));
+    PASS(name_files(ctx, request->options->output, request->options->points, request->keep != NULL,
+                    &p->files));
     for (size_t i = 0; i < sizeof for_people / sizeof *for_people && request->options->rasters_alone; i++)
         p->files->made[for_people[i]] = false;
     p->files->made[SDM_FILE_ORTHO] = request->ortho;
@@ -289,17 +285,6 @@ static SdmStatus write_cells(SdmContext *ctx, const SdmProduct *p, int file, con
     return e == CE_None && !errors.failed ? SDM_OK : sdm_fail_write(ctx, p->files->path[file], errors.text);
 }
 
-static SdmStatus check_block(SdmContext *ctx, const SdmProduct *p, const SdmBlock *b)
-{
-    if (b->w > 0 && b->h > 0 && b->col0 >= 0 && b->row0 >= 0 && b->w <= p->grid.cols - b->col0 &&
-        b->h <= p->grid.rows - b->row0)
-        return SDM_OK;
-    return sdm_fail(ctx, SDM_ERR_DATA,
-                    "block of %lld x %lld cells at (%lld, %lld) lies outside the DEM of %lld x %lld",
-                    (long long)b->w, (long long)b->h, (long long)b->col0, (long long)b->row0,
-                    (long long)p->grid.cols, (long long)p->grid.rows);
-}
-
 static SdmStatus write_strip(SdmContext *ctx, SdmProduct *p, const SdmBlock *b, int64_t row, int64_t h,
                              const Strip *s)
 {
@@ -333,7 +318,12 @@ SdmStatus sdm_product_write(SdmContext *ctx, SdmProduct *p, const SdmBlock *b)
     SDM_STAGE(ctx, 9);
     SDM_OWNED float *height_m = NULL, *ortho = NULL, *undulation_m = NULL, *change = NULL;
     SDM_OWNED uint16_t *qa = NULL;
-    PASS(check_block(ctx, p, b));
+    if (b->w <= 0 || b->h <= 0 || b->col0 < 0 || b->row0 < 0 || b->w > p->grid.cols - b->col0 ||
+        b->h > p->grid.rows - b->row0)
+        return sdm_fail(ctx, SDM_ERR_DATA,
+                        "block of %lld x %lld cells at (%lld, %lld) lies outside the DEM of %lld x %lld",
+                        (long long)b->w, (long long)b->h, (long long)b->col0, (long long)b->row0,
+                        (long long)p->grid.cols, (long long)p->grid.rows);
     const size_t rows = (size_t)(b->h < STRIP_ROWS ? b->h : STRIP_ROWS), n = rows * (size_t)b->w;
     PASS(sdm_alloc_raw(ctx, &height_m, n, sizeof *height_m, "rows to write"));
     PASS(sdm_alloc_raw(ctx, &qa, n, (size_t)p->request.qa->bands * sizeof *qa, "rows to write"));

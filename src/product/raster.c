@@ -274,7 +274,8 @@ static Half half_of(const SdmCogRequest *request, GDALDatasetH raster, int numbe
                   .sums = sums};
 }
 
-static void set_column_shares(const Half *l)
+static SdmStatus halve_band(SdmContext *ctx, const SdmCogRequest *request, const Half *l, float *in,
+                            float *out)
 {
     const int half = (l->cols + 1) / 2;
     for (int c = 0; c < half; c++) {
@@ -283,12 +284,6 @@ static void set_column_shares(const Half *l)
         for (int k = 0; k < 3; k++)
             l->sums[(2 + k) * half + c] = share[k];
     }
-}
-
-static SdmStatus halve_band(SdmContext *ctx, const SdmCogRequest *request, const Half *l, float *in,
-                            float *out)
-{
-    set_column_shares(l);
     for (int r = 0; r < l->rows; r += ROWS) {
         const int h = l->rows - r < ROWS ? l->rows - r : ROWS;
         PASS(sdm_check_stop(ctx));
