@@ -8,7 +8,6 @@
 /* Tables of one telescope, and where its image is.  Arrays as in SdmAsterArrays. */
 typedef struct SdmAsterBand {
     char image[1024];  /* GDAL's name of ImageData, "" for tables alone and in an HDF file */
-    char label[1024];  /* name of the image in messages */
     char source[1024]; /* name of the tables in messages: a file, or the common start of several */
     char table[1024];  /* name of the radiometric table in messages */
     int nrow, ncol;

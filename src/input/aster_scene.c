@@ -236,7 +236,6 @@ static SdmStatus read_hdf(SdmContext *ctx, SdmHdf4 *hdf, const char *path, const
                           SdmAsterBand *out)
 {
     int s[3] = {0}, table[3] = {0};
-    PASS(sdm_format(ctx, out->label, sizeof out->label, "%s (VNIR_Band%s)", path, telescope));
     PASS(sdm_format(ctx, out->source, sizeof out->source, "%s (VNIR_Band%s)", path, telescope));
     PASS(read_field(ctx, hdf, path, telescope, "LatticePoint", &out->lattice_px, s));
     if (s[2] != 2)
@@ -379,7 +378,6 @@ static SdmStatus read_text(SdmContext *ctx, const char *base, const char *telesc
     const Tables t = {base, telescope, scene};
     if (image) {
         PASS(table_path(ctx, &t, "ImageData.tif", out->image));
-        PASS(sdm_format(ctx, out->label, sizeof out->label, "%s", out->image));
         if (!sdm_path_exists(out->image))
             return sdm_fail(ctx, SDM_ERR_INPUT,
                             "%s: no such file; the scene is incomplete (a scene without band %s cannot make "
@@ -434,15 +432,16 @@ static SdmStatus open_view(SdmContext *ctx, int k, SdmAsterBand *band, SdmUnpack
                            SdmScene *scene)
 {
     SdmView *const view = &scene->view[k];
+    const char *const label = *band->image ? band->image : band->source;
     const SdmImageSource src = {.scene = scene,
                                 .view = k,
                                 .name = band->image,
-                                .label = band->label,
+                                .label = label,
                                 .table = band->radiometry,
                                 .table_lines = band->radiometry_lines,
                                 .table_name = band->table,
                                 .unpacked = unpacked};
-    PASS(sdm_format(ctx, view->name, sizeof view->name, "%s", band->label));
+    PASS(sdm_format(ctx, view->name, sizeof view->name, "%s", label));
     PASS(sdm_image_open(ctx, &src, &view->image));
     if (scene->depth == SDM_DEPTH_WHOLE && strncmp(band->image, "/vsizip/", 8) == 0)
         PASS(sdm_check_packed(ctx, band->image));

@@ -301,33 +301,23 @@ static void clear_around(const Target *to, int64_t h, const int64_t a[2], const 
     }
 }
 
-static SdmStatus read_window(SdmContext *ctx, SdmImage *im, SdmImageWindow at, Target to, unsigned *any)
+SdmStatus sdm_image_read(SdmContext *ctx, SdmImage *im, SdmImageWindow at, bool turned, int16_t *out,
+                         uint8_t *flaws, unsigned *any)
 {
     unsigned found = 0;
     const int64_t column[2] = {within(-at.x, at.w), within(im->width - at.x, at.w)},
                   row[2] = {within(-at.y, at.h), within(im->height - at.y, at.h)};
     if (at.w <= 0 || at.h <= 0)
         return SDM_OK;
-    to.pitch = to.turned ? at.h : at.w;
-    clear_around(&to, to.turned ? at.w : at.h, to.turned ? row : column, to.turned ? column : row);
+    Target to = {.out = out, .flaws = flaws, .pitch = turned ? at.h : at.w, .turned = turned};
+    clear_around(&to, turned ? at.w : at.h, turned ? row : column, turned ? column : row);
     if (column[0] >= column[1] || row[0] >= row[1])
         return SDM_OK;
-    const int64_t first = to.turned ? column[0] * to.pitch + row[0] : row[0] * to.pitch + column[0];
+    const int64_t first = turned ? column[0] * to.pitch + row[0] : row[0] * to.pitch + column[0];
     to.out += first;
     to.flaws = to.flaws ? to.flaws + first : NULL;
     at = (SdmImageWindow){at.x + column[0], at.y + row[0], column[1] - column[0], row[1] - row[0]};
     return read_part(ctx, im, at, &to, any ? any : &found);
-}
-
-SdmStatus sdm_image_read(SdmContext *ctx, SdmImage *im, SdmImageWindow at, int16_t *out, uint8_t *flaws,
-                         unsigned *any)
-{
-    return read_window(ctx, im, at, (Target){.out = out, .flaws = flaws}, any);
-}
-
-SdmStatus sdm_image_read_turned(SdmContext *ctx, SdmImage *im, SdmImageWindow at, int16_t *out, unsigned *any)
-{
-    return read_window(ctx, im, at, (Target){.out = out, .turned = true}, any);
 }
 
 void sdm_image_close(SdmImage **im)

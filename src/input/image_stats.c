@@ -1,7 +1,6 @@
 /* Opened image -> stretch to signed 12 bit and saturation level, from samples all over it. */
 // SPDX-License-Identifier: Apache-2.0
 #include "core/stats.h"
-#include "core/vector_loops.h"
 #include "input/image.h"
 
 #include <math.h>
@@ -90,27 +89,11 @@ typedef struct Measure {
     uint8_t *flaws;
 } Measure;
 
-/* The extremes of n pixels, in lanes: the compiler may not reorder the minimum of floats by itself. */
-SDM_VECTOR_LOOPS static void find_extremes(const float *raw, const uint8_t *flaws, int64_t n, Samples *s)
+static void find_extremes(const float *raw, const uint8_t *flaws, int64_t n, Samples *s)
 {
-    enum { LANES = 16 };
-    float min[LANES], max[LANES];
-    for (int k = 0; k < LANES; ++k)
-        min[k] = s->min, max[k] = s->max;
-    for (int64_t i = 0; i < n / LANES * LANES; i += LANES)
-        for (int k = 0; k < LANES; ++k) {
-            const float low = flaws[i + k] ? min[k] : raw[i + k], high = flaws[i + k] ? max[k] : raw[i + k];
-            min[k] = low < min[k] ? low : min[k];
-            max[k] = high > max[k] ? high : max[k];
-        }
-    for (int64_t i = n / LANES * LANES; i < n; ++i)
-        if (!flaws[i]) {
-            min[0] = raw[i] < min[0] ? raw[i] : min[0];
-            max[0] = raw[i] > max[0] ? raw[i] : max[0];
-        }
-    for (int k = 0; k < LANES; ++k) {
-        s->min = min[k] < s->min ? min[k] : s->min;
-        s->max = max[k] > s->max ? max[k] : s->max;
+    for (int64_t i = 0; i < n; ++i) {
+        s->min = !flaws[i] && raw[i] < s->min ? raw[i] : s->min;
+        s->max = !flaws[i] && raw[i] > s->max ? raw[i] : s->max;
     }
 }
 

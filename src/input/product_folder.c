@@ -39,36 +39,30 @@ static SdmWalk find_index(void *user, const char *path, const char *name)
     return SDM_WALK_ON;
 }
 
-/* The text of a small file; sdm_free(). */
-static SdmStatus read_text(SdmContext *ctx, const char *path, char **out)
+/* The text of a small file. */
+static SdmStatus read_text(SdmContext *ctx, const char *path, GByte **out)
 {
-    SDM_CLOSED_BY(sdm_vsi_close) VSILFILE *const f = VSIFOpenL(path, "rb");
+    SDM_QUIET;
     *out = NULL;
-    if (!f)
-        return sdm_fail(ctx, SDM_ERR_INPUT, "%s: cannot be opened for reading; check its permissions", path);
-    VSIFSeekL(f, 0, SEEK_END);
-    const size_t n = (size_t)VSIFTellL(f);
-    VSIFSeekL(f, 0, SEEK_SET);
-    if (n > INDEX_BYTES)
-        return sdm_fail(ctx, SDM_ERR_INPUT,
-                        "%s: %zu bytes, expected the description of a product of at most %d", path, n,
-                        (int)INDEX_BYTES);
-    PASS(sdm_alloc(ctx, out, n + 1, 1, "description of a product"));
-    if (VSIFReadL(*out, 1, n, f) != n)
-        return sdm_fail(ctx, SDM_ERR_INPUT, "%s: cannot be read to its end; fetch it again", path);
-    return SDM_OK;
+    if (VSIIngestFile(NULL, path, out, NULL, INDEX_BYTES))
+        return SDM_OK;
+    return sdm_fail(
+        ctx, SDM_ERR_INPUT,
+        "%s: cannot be read as the description of a product, of at most %d bytes (%.300s); check its "
+        "permissions, or fetch it again",
+        path, (int)INDEX_BYTES, sdm_gdal_reason());
 }
 
 /* Is every image that the description names there?  Names stand in quotes: <DATA_FILE_PATH href="...">,
  * filename = "...". */
 static SdmStatus check_tiles(SdmContext *ctx, const char *index)
 {
-    SDM_OWNED char *text = NULL;
+    SDM_CLOSED_BY(sdm_vsi_free) GByte *text = NULL;
     char folder[PATH_BYTES], name[PATH_BYTES], path[2 * PATH_BYTES];
     snprintf(folder, sizeof folder, "%s", CPLGetPath(index));
     PASS(read_text(ctx, index, &text));
     const char *const key = sdm_path_ends_in(index, ".til") ? "filename" : "DATA_FILE_PATH";
-    for (const char *at = strstr(text, key); at; at = strstr(at + 1, key)) {
+    for (const char *at = strstr((const char *)text, key); at; at = strstr(at + 1, key)) {
         const char *const open = at + strcspn(at, "\"'\n>");
         if (*open != '"' && *open != '\'')
             continue;
@@ -101,7 +95,7 @@ bool sdm_product_tile(const char *base, int *row, int *column)
 /* The description beside a tile that names it; out stays empty where there is none. */
 static SdmStatus find_beside(SdmContext *ctx, const char *tile, char *out, size_t size)
 {
-    SDM_OWNED char *text = NULL;
+    SDM_CLOSED_BY(sdm_vsi_free) GByte *text = NULL;
     char folder[PATH_BYTES], path[2 * PATH_BYTES];
     snprintf(folder, sizeof folder, "%s", CPLGetPath(tile));
     SDM_CLOSED_BY(sdm_string_list_free) char **const list = VSIReadDir(*folder ? folder : ".");
@@ -111,9 +105,10 @@ static SdmStatus find_beside(SdmContext *ctx, const char *tile, char *out, size_
             continue;
         snprintf(path, sizeof path, "%s%s%s", folder, *folder ? "/" : "", list[i]);
         PASS(read_text(ctx, path, &text));
-        if (strstr(text, sdm_path_base(tile)))
+        if (strstr((const char *)text, sdm_path_base(tile)))
             PASS(sdm_format(ctx, out, size, "%s", path));
-        sdm_free(&text);
+        VSIFree(text);
+        text = NULL;
     }
     return SDM_OK;
 }

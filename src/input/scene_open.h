@@ -54,15 +54,12 @@ typedef struct SdmImageWindow {
 } SdmImageWindow;
 
 /* Read a window, which may lie outside the image in part or whole.
- * out: h x w int16, quantised, SDM_Q_NODATA where there is nothing to use.
- * flaws: h x w bytes, SdmFlaw of each pixel, or NULL.
+ * out: h x w int16, quantised, SDM_Q_NODATA where there is nothing to use; turned: w x h, by columns.
+ * flaws: h x w bytes, SdmFlaw of each pixel; NULL: not wanted, as of a turned window.
  * any: SdmFlaw that a pixel has are added; or NULL.
  * Deterministic: a pixel does not depend on the window.  Serialise calls per image (GDAL). */
-SdmStatus sdm_image_read(SdmContext *ctx, SdmImage *im, SdmImageWindow at, int16_t *out, uint8_t *flaws,
-                         unsigned *any);
-/* The same, column after column: out is w x h. */
-SdmStatus sdm_image_read_turned(SdmContext *ctx, SdmImage *im, SdmImageWindow at, int16_t *out,
-                                unsigned *any);
+SdmStatus sdm_image_read(SdmContext *ctx, SdmImage *im, SdmImageWindow at, bool turned, int16_t *out,
+                         uint8_t *flaws, unsigned *any);
 void sdm_image_close(SdmImage **im);
 
 /* A new sensor needs a reader that fills an SdmScene (called by sdm_scene_open(), beside a pair of images and

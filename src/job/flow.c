@@ -203,8 +203,7 @@ SdmStatus sdm_flow_prepared(SdmContext *ctx, SdmFlow *f, int scene, const SdmPre
 static void place_block(const SdmFlow *f, const SdmPlanTile *tile, SdmBlock *b)
 {
     const SdmPlanScene *const s = f->scene.plan;
-    const SdmTilesOf of = {s->x0, s->y0, {s->tiles_end[0], s->tiles_end[1]}};
-    sdm_tiling_place(&of, tile->cells, &f->scene.prepared, b);
+    sdm_tiling_place((const double[]){s->x0, s->y0}, s->tiles_end, tile->cells, &f->scene.prepared, b);
 }
 
 static bool is_last(const SdmFlow *f, int64_t unit)

@@ -63,28 +63,17 @@ static void join(SdmContext *ctx, Slot *slot)
 
 /* ---- open, close ---- */
 
-static int slots_of(const SdmDevicePool *pool, int index)
-{
-    int n = 0;
-    for (int i = 0; i < pool->slot_count; i++)
-        n += pool->slot[i].index == index;
-    return n > 0 ? n : 1;
-}
-
-/* The slots of a device share its memory. */
-static void share_memory(const SdmDevicePool *pool, const Slot *slot)
-{
-    sdm_device_set_budget(slot->device, slot->memory / slots_of(pool, slot->index));
-}
-
-/* Open the device of a slot unless it is open. */
+/* Open the device of a slot unless it is open; the slots of a device share its memory. */
 static SdmStatus need_device(SdmContext *ctx, const SdmDevicePool *pool, Slot *slot)
 {
-    if (slot->device)
-        return SDM_OK;
-    PASS(sdm_device_open(ctx, pool->choice.api, slot->index, &slot->device));
-    slot->memory = sdm_device_budget(slot->device);
-    share_memory(pool, slot);
+    int sharing = 0;
+    if (!slot->device) {
+        PASS(sdm_device_open(ctx, pool->choice.api, slot->index, &slot->device));
+        slot->memory = sdm_device_budget(slot->device);
+    }
+    for (int i = 0; i < pool->slot_count; i++)
+        sharing += pool->slot[i].index == slot->index;
+    sdm_device_set_budget(slot->device, slot->memory / (sharing > 0 ? sharing : 1));
     return SDM_OK;
 }
 
@@ -240,14 +229,9 @@ void sdm_device_pool_expect(SdmDevicePool *pool, int64_t windows)
               count = windows < 1      ? 1
                       : windows < most ? (int)windows
                                        : most;
-    if (count == pool->slot_count)
-        return;
     pool->slot_count = count;
-    for (int i = 0; pool->slot && i < SDM_MAX_SLOTS; i++) /* the share of a slot changes */
-        if (i >= count)
-            sdm_device_close(&pool->slot[i].device);
-        else if (pool->slot[i].device)
-            share_memory(pool, &pool->slot[i]);
+    for (int i = count; pool->slot && i < SDM_MAX_SLOTS; i++)
+        sdm_device_close(&pool->slot[i].device);
 }
 
 int sdm_device_pool_slots(const SdmDevicePool *pool)
@@ -282,7 +266,6 @@ bool sdm_device_pool_has_room(SdmContext *ctx, SdmDevicePool *pool, const SdmMat
                 sdm_error(ctx));
         return true;
     }
-    share_memory(pool, slot);
     return sdm_device_match_bytes(slot->device, set, w, h, 2 * win_w * win_h) <=
            sdm_device_room(slot->device);
 }
@@ -322,7 +305,6 @@ SdmStatus sdm_device_pool_begin(SdmContext *ctx, SdmDevicePool *pool, const SdmM
     slot->busy = true;
     if (slot->st != SDM_OK)
         return SDM_OK; /* the end handles it */
-    share_memory(pool, slot);
     if (pool->slot_count > 1 && sdm_open_child(ctx, &slot->ctx) == SDM_OK)
         slot->on_thread = pthread_create(&slot->thread, NULL, run_slot, slot) == 0;
     if (!slot->on_thread)

@@ -219,25 +219,6 @@ static SdmStatus match_strip(SdmContext *ctx, const SdmScene *scene, const SdmPr
     return SDM_OK;
 }
 
-/* Strips that are matched side by side, a thread each: several threads in one wait for each other a third of
- * the time.  Semi-global matching takes more memory, and has more to do. */
-static int strips_at_once(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p)
-{
-    const int64_t fit = strips_that_fit(scene, p);
-    const int threads = sdm_threads(ctx), most = threads < STRIPS ? threads : STRIPS;
-    return p->settings.semi_global || fit < 1 ? 1 : fit < most ? (int)fit : most;
-}
-
-static SdmStatus open_strips(SdmContext *ctx, const SdmPrepared *p, bool own, Strip *strip)
-{
-    for (int i = 0; i < STRIPS; i++) {
-        PASS(sdm_tie_points_alloc(ctx, strip_room(p), &strip[i].points));
-        if (own)
-            PASS(sdm_open_child(ctx, &strip[i].ctx));
-    }
-    return SDM_OK;
-}
-
 /* Add what the strips have shown, in their order. */
 static SdmStatus gather(SdmContext *ctx, Strip *strip, RayErrors *errors, SdmTiePoints *points)
 {
@@ -262,9 +243,19 @@ static SdmStatus match_strips(SdmContext *ctx, const SdmScene *scene, const SdmP
 {
     SdmStatus st = SDM_OK;
     Strip strip[STRIPS] = {{.ctx = NULL}};
-    const int at_once = strips_at_once(ctx, scene, p);
     const double each = (shown[1] - shown[0]) / STRIPS;
-    TRY(open_strips(ctx, p, at_once > 1, strip));
+    /* Strips are matched side by side, a thread each: several threads in one wait for each other a third of
+     * the time.  Semi-global matching takes more memory, and has more to do. */
+    const int64_t fit = strips_that_fit(scene, p);
+    const int threads = sdm_threads(ctx), most = threads < STRIPS ? threads : STRIPS,
+              at_once = p->settings.semi_global || fit < 1 ? 1
+                        : fit < most                       ? (int)fit
+                                                           : most;
+    for (int i = 0; i < STRIPS; i++) {
+        TRY(sdm_tie_points_alloc(ctx, strip_room(p), &strip[i].points));
+        if (at_once > 1)
+            TRY(sdm_open_child(ctx, &strip[i].ctx));
+    }
     sdm_progress(ctx, 2, shown[0], "pointing at full resolution");
 #pragma omp parallel for num_threads(at_once) schedule(dynamic, 1)
     for (int i = 0; i < STRIPS; i++) {
@@ -320,13 +311,6 @@ static double measure_response(const SdmTiePoints *points, const SdmPointing *be
     return share < LEAST_RESPONSE ? LEAST_RESPONSE : share > 1.0 ? 1.0 : share;
 }
 
-/* Divide the corrections by the response. */
-static void complete(SdmTiePoints *points, double response)
-{
-    for (size_t i = 0; i < points->count; i++)
-        points->point[i].correction_px += (1.0 / response - 1.0) * points->point[i].residual_px;
-}
-
 /* Are there enough tie points, or do a few agree? */
 static SdmStatus can_fit(SdmContext *ctx, const SdmTiePoints *points, bool *can)
 {
@@ -379,7 +363,8 @@ SdmStatus sdm_pointing_at_full_resolution(SdmContext *ctx, const SdmScene *scene
             break;
         }
         const double response = i > 0 ? measure_response(&points, &coarse, &p->pointing) : 1.0;
-        complete(&points, response);
+        for (size_t k = 0; k < points.count; k++)
+            points.point[k].correction_px += (1.0 / response - 1.0) * points.point[k].residual_px;
         TRY(fit(ctx, scene, &points, response, p));
     }
     p->settings.ray_error_limit_px = found.ray_error_limit_px;

@@ -229,23 +229,23 @@ static void close_images(SdmPyramid (*images)[2])
 SdmStatus sdm_scene_prepare(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p)
 {
     SDM_CLOSED_BY(sdm_gdal_config_end) SdmGdalConfig config = {.changed = false};
-    SDM_CLOSED_BY(sdm_reference_close) SdmReferenceFiles *reference = NULL;
+    SDM_CLOSED_BY(sdm_reference_close) SdmReferenceFiles reference = {.dem = NULL};
     SDM_CLOSED_BY(close_images) SdmPyramid images[2] = {{0}};
     *p = (SdmPrepared){0};
     PASS(sdm_gdal_config_begin(ctx, scene->options, &config));
     PASS(sdm_reference_open(ctx, scene->options, &reference));
     PASS(sdm_prepare_frame(ctx, scene, p));
-    PASS(sdm_reference_read_some(ctx, &p->frame, reference));
-    PASS(sdm_coarse_find(ctx, scene, p, reference ? images : NULL));
+    PASS(sdm_reference_read_some(ctx, &p->frame, &reference));
+    PASS(sdm_coarse_find(ctx, scene, p, reference.dem ? images : NULL));
     PASS(sdm_prepared_kernels(ctx, scene->options, p)); /* where clouds are hidden */
     PASS(coarse_range(ctx, scene, p));
     PASS(sdm_check_exposures(ctx, scene, p));
     PASS(sdm_pointing_at_full_resolution(ctx, scene, p));
     PASS(sdm_prepared_kernels(ctx, scene->options, p)); /* of the final score */
     PASS(sdm_check_exchanged(ctx, scene, p));
-    if (reference) {
-        PASS(sdm_reference_correct(ctx, scene, reference, images, p));
-        sdm_reference_keep(reference, p);
+    if (reference.dem) {
+        PASS(sdm_reference_correct(ctx, scene, &reference, images, p));
+        sdm_reference_keep(&reference, p);
         PASS(coarse_range(ctx, scene, p));
     }
     PASS(choose_grid(ctx, scene, p));

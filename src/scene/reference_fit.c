@@ -6,7 +6,6 @@
 #include "geo/vertical_datum.h"
 #include "input/source.h"
 #include "scene/coarse_surface.h"
-#include "scene/reference_samples.h"
 
 #include <math.h>
 #include <string.h>
@@ -37,23 +36,15 @@ static const double FINE_LONG_M = 1.5, COARSE_LONG_M = 2.5; /* RMS of long waves
  * the undulation leaves at most DATUM_SHARE of the shift, and no more than usual errors of pointing. */
 static const double DATUM_LEAST_M = 5.0, DATUM_SHARE = 0.5;
 
-struct SdmReferenceFiles {
-    SdmHeightRaster *dem;
-    SdmReferenceMask mask;
-};
-
-void sdm_reference_close(SdmReferenceFiles **files)
+void sdm_reference_close(SdmReferenceFiles *files)
 {
-    if (!files || !*files)
-        return;
-    sdm_height_raster_close(&(*files)->dem);
-    sdm_reference_mask_close(&(*files)->mask);
-    sdm_free(files);
+    sdm_height_raster_close(&files->dem);
+    sdm_reference_mask_close(&files->mask);
 }
 
 SdmStatus sdm_reference_read_some(SdmContext *ctx, const SdmFrame *frame, SdmReferenceFiles *files)
 {
-    if (!files)
+    if (!files->dem)
         return SDM_OK;
     sdm_height_raster_tell_datum(ctx, files->dem);
     for (int i = 0; i < TRIED_SIDE * TRIED_SIDE; i++) {
@@ -68,24 +59,22 @@ SdmStatus sdm_reference_read_some(SdmContext *ctx, const SdmFrame *frame, SdmRef
     return SDM_OK;
 }
 
-SdmStatus sdm_reference_open(SdmContext *ctx, const SdmOptions *o, SdmReferenceFiles **out)
+SdmStatus sdm_reference_open(SdmContext *ctx, const SdmOptions *o, SdmReferenceFiles *out)
 {
     const SdmHeightSource dem = {.option = "--reference",
                                  .path = o->reference,
                                  .datum_option = "--reference-vertical",
                                  .datum = o->reference_vertical};
-    *out = NULL;
     if (!o->reference)
         return SDM_OK;
-    PASS(sdm_alloc(ctx, out, 1, sizeof **out, "the reference"));
-    PASS(sdm_height_raster_open(ctx, &dem, &(*out)->dem));
-    return sdm_reference_mask_open(ctx, o, &(*out)->mask);
+    PASS(sdm_height_raster_open(ctx, &dem, &out->dem));
+    return sdm_reference_mask_open(ctx, o, &out->mask);
 }
 
 SdmStatus sdm_reference_check(SdmContext *ctx, const SdmOptions *options)
 {
     SDM_CLOSED_BY(sdm_gdal_config_end) SdmGdalConfig config = {.changed = false};
-    SDM_CLOSED_BY(sdm_reference_close) SdmReferenceFiles *files = NULL;
+    SDM_CLOSED_BY(sdm_reference_close) SdmReferenceFiles files = {.dem = NULL};
     SDM_CLOSED_BY(sdm_height_raster_close) SdmHeightRaster *prior = NULL;
     sdm_gdal_register();
     PASS(sdm_gdal_config_begin(ctx, options, &config));
@@ -113,16 +102,11 @@ typedef struct Work {
     int threads;
 } Work;
 
-static SdmReferenceReport *report_of(const Work *w)
-{
-    return &w->p->reference;
-}
-
 /* Say why the reference is not used.  @return false */
 __attribute__((format(printf, 4, 5))) static bool refuse(SdmContext *ctx, Work *w, int state, const char *fmt,
                                                          ...)
 {
-    SdmReferenceReport *const r = report_of(w);
+    SdmReferenceReport *const r = &w->p->reference;
     va_list args;
     va_start(args, fmt);
     vsnprintf(r->reason, sizeof r->reason, fmt, args);
@@ -221,7 +205,7 @@ static bool refuses_geoid(SdmContext *ctx, Work *w, double up_m)
 /* An accepted vertical shift may still be an error of the datum: ask. */
 static void ask_for_datum(SdmContext *ctx, Work *w)
 {
-    SdmReferenceReport *const r = report_of(w);
+    SdmReferenceReport *const r = &w->p->reference;
     const double up_m = r->shift_m[2], usual_m = height_by_pointing(w, POINTING_USUAL_M);
     if (is_geoid(w, up_m))
         snprintf(r->question, sizeof r->question,
@@ -240,7 +224,7 @@ static void ask_for_datum(SdmContext *ctx, Work *w)
 /* False after a refusal. */
 static bool serves(SdmContext *ctx, Work *w, size_t known)
 {
-    SdmReferenceReport *const r = report_of(w);
+    SdmReferenceReport *const r = &w->p->reference;
     const SdmShift *const shift = &w->shift;
     r->covered = (double)known / fmax((double)w->s.valid, 1.0);
     if (known < LEAST_SAMPLES || r->covered < LEAST_COVERED)
@@ -372,7 +356,7 @@ static double left_m(const Work *w, size_t i)
 /* The grid of the change mask: some cells of the plane make a block. */
 static SdmStatus open_mask(SdmContext *ctx, Work *w)
 {
-    SdmReferenceReport *const r = report_of(w);
+    SdmReferenceReport *const r = &w->p->reference;
     const SdmGrid *const plane = &w->s.plane.grid;
     const double side_m = BLOCK_POINTS * w->s.point_m;
     const int64_t cells = (int64_t)fmax(floor(side_m / plane->spacing + 0.5), 1.0);
@@ -386,7 +370,7 @@ static SdmStatus open_mask(SdmContext *ctx, Work *w)
 
 static size_t block_of(const Work *w, size_t i)
 {
-    const SdmGrid *const g = &report_of(w)->grid, *const plane = &w->s.plane.grid;
+    const SdmGrid *const g = &w->p->reference.grid, *const plane = &w->s.plane.grid;
     const double cells = g->spacing / plane->spacing;
     const int64_t col = (int64_t)(((double)w->place[2 * i] + 0.5) / cells),
                   row = (int64_t)(((double)w->place[2 * i + 1] + 0.5) / cells);
@@ -426,7 +410,7 @@ static SdmStatus measure_blocks(SdmContext *ctx, Work *w, size_t count, float *m
  * and those beside them. */
 static SdmStatus find_change(SdmContext *ctx, Work *w)
 {
-    SdmReferenceReport *const r = report_of(w);
+    SdmReferenceReport *const r = &w->p->reference;
     const int64_t cols = r->grid.cols, rows = r->grid.rows;
     const size_t count = (size_t)(cols * rows);
     SDM_OWNED float *median_m = NULL;
@@ -453,7 +437,7 @@ static SdmStatus find_change(SdmContext *ctx, Work *w)
 /* Set which points and pieces of ground are used, and the share that is left out. */
 static void apply_change(Work *w)
 {
-    SdmReferenceReport *const r = report_of(w);
+    SdmReferenceReport *const r = &w->p->reference;
     size_t masked = 0;
     for (size_t i = 0; i < w->points; i++) {
         const bool changed = r->left_out[block_of(w, i)] != 0;
@@ -488,7 +472,7 @@ static size_t used_points(const Work *w)
 /* Blocks without a point that is used are left out, by the masks of the user, too. */
 static void mark_left_out(Work *w)
 {
-    uint8_t *const left_out = report_of(w)->left_out;
+    uint8_t *const left_out = w->p->reference.left_out;
     for (size_t i = 0; i < w->points; i++)
         if (!w->allowed[i])
             left_out[block_of(w, i)] = 1;
@@ -502,7 +486,7 @@ static void mark_left_out(Work *w)
 /* Keep the constant alone where the ground does not support a fit along the lines. */
 static void check_fit(SdmContext *ctx, Work *w)
 {
-    SdmReferenceReport *const r = report_of(w);
+    SdmReferenceReport *const r = &w->p->reference;
     r->state = SDM_REFERENCE_FITTED;
     if (r->masked > SDM_REFERENCE_MOST_MASKED)
         refuse(ctx, w, SDM_REFERENCE_SHIFT,
@@ -536,7 +520,7 @@ static void fit_constant(Work *w)
 /* Shift, correction and change mask, in turn. */
 static SdmStatus iterate(SdmContext *ctx, Work *w)
 {
-    SdmReferenceReport *const r = report_of(w);
+    SdmReferenceReport *const r = &w->p->reference;
     const double long_m = r->cell_m > COARSE_CELL_M ? COARSE_LONG_M : FINE_LONG_M;
     const SdmAlongTask task = {.point = w->point,
                                .count = w->points,
@@ -580,7 +564,7 @@ static SdmStatus iterate(SdmContext *ctx, Work *w)
 
 static void measure_spread(const Work *w, int when, int where)
 {
-    SdmReferenceReport *const r = report_of(w);
+    SdmReferenceReport *const r = &w->p->reference;
     int64_t n = 0;
     for (size_t i = 0; i < w->points; i++) {
         const double d = when == SDM_REFERENCE_BEFORE ? (double)w->raw_m[i] : left_m(w, i);
@@ -601,7 +585,7 @@ static SdmStatus fill_bins(SdmContext *ctx, const Work *w, int view, SdmReferenc
     b->count = (int)(last / BIN_ROWS) + 1;
     PASS(sdm_alloc(ctx, &b->value_px, (size_t)b->count, sizeof *b->value_px, "means by row"));
     PASS(sdm_alloc(ctx, &sum, 2 * (size_t)b->count, sizeof *sum, "means by row"));
-    const double limit = 3.0 * report_of(w)->fit.point_px;
+    const double limit = 3.0 * w->p->reference.fit.point_px;
     for (size_t i = 0; i < w->points; i++) {
         const SdmAlongPoint *const a = &w->point[i];
         const double left_px = left_m(w, i) * (double)w->per_m[i];
@@ -618,7 +602,7 @@ static SdmStatus fill_bins(SdmContext *ctx, const Work *w, int view, SdmReferenc
 
 static SdmStatus report_fit(SdmContext *ctx, Work *w)
 {
-    SdmReferenceReport *const r = report_of(w);
+    SdmReferenceReport *const r = &w->p->reference;
     double per_m = 0.0;
     for (int i = 0; i < 4; i++)
         measure_spread(w, i / 2, i % 2);

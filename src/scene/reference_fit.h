@@ -3,18 +3,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "scene/prepare.h"
+#include "scene/reference_samples.h"
 
-/* The files of the options, opened; NULL without --reference. */
-typedef struct SdmReferenceFiles SdmReferenceFiles;
+/* The files of the options, opened; zeros without --reference. */
+typedef struct SdmReferenceFiles {
+    SdmHeightRaster *dem;
+    SdmReferenceMask mask;
+} SdmReferenceFiles;
 
 /* Open the reference and its masks.  SDM_ERR_INPUT where one cannot be used; SDM_ERR_USAGE for --where or
  * --layer without polygons.  To be closed, also after a failure. */
-SdmStatus sdm_reference_open(SdmContext *ctx, const SdmOptions *options, SdmReferenceFiles **out);
-void sdm_reference_close(SdmReferenceFiles **files);
+SdmStatus sdm_reference_open(SdmContext *ctx, const SdmOptions *options, SdmReferenceFiles *out);
+void sdm_reference_close(SdmReferenceFiles *files);
 /* Before any work: can they be opened, and the prior DEM?  Errors as above. */
 SdmStatus sdm_reference_check(SdmContext *ctx, const SdmOptions *options);
-/* Before any matching: log the datum of the reference (files may be NULL), and read cells of it all over the
+/* Before any matching: log the datum of the reference (there may be none), and read cells of it all over the
  * frame.  SDM_ERR_INPUT where one cannot be read: the file is cut short. */
 SdmStatus sdm_reference_read_some(SdmContext *ctx, const SdmFrame *frame, SdmReferenceFiles *files);
 

@@ -132,71 +132,19 @@ static SdmStatus average_plane(SdmContext *ctx, int r, SdmReferencePlane *plane)
     return SDM_OK;
 }
 
-/* Columns of the plane that samples of a row lie in, first and last; first > last: none. */
-typedef struct Columns {
-    int first, last;
-} Columns;
-
-static void find_columns(const SdmReferenceSamples *s, Columns *of_row)
-{
-    const SdmGrid *const g = &s->plane.grid;
-    for (int64_t j = 0; j < g->rows; j++)
-        of_row[j] = (Columns){(int)g->cols, -1};
-    for (size_t i = 0; i < s->count; i++) {
-        const SdmReferenceSample *const a = &s->sample[i];
-        const double x = (double)a->place[0], y = (double)a->place[1]; /* the plane reaches beyond all that
-                                                                        * are finite */
-        if (a->point < 0 || !(x >= 0.0 && y >= 0.0 && x < (double)g->cols && y < (double)g->rows))
-            continue;
-        const int row = (int)y, col = (int)x;
-        Columns *const c = &of_row[row];
-        c->first = col < c->first ? col : c->first;
-        c->last = col > c->last ? col : c->last;
-    }
-}
-
-/* The cells of some rows that a sample may need: column, row, width, height.  more: cells on all sides. */
-static void find_needed(const SdmGrid *g, const Columns *of_row, int64_t row, int64_t rows, int more,
-                        int64_t window[4])
-{
-    int64_t first = g->cols, last = -1;
-    for (int64_t j = row - more < 0 ? 0 : row - more; j < row + rows + more && j < g->rows; j++) {
-        first = of_row[j].first < first ? of_row[j].first : first;
-        last = of_row[j].last > last ? of_row[j].last : last;
-    }
-    first = first - more < 0 ? 0 : first - more;
-    last = last + more < g->cols ? last + more : g->cols - 1;
-    window[0] = first;
-    window[1] = row;
-    window[2] = last < first ? 0 : last - first + 1;
-    window[3] = rows;
-}
-
-/* Heights of the cells that samples may need, averaged. */
+/* Heights of the cells, averaged. */
 static SdmStatus read_plane(SdmContext *ctx, const SdmPrepared *p, SdmHeightRaster *reference,
-                            SdmReferenceSamples *s)
+                            SdmReferencePlane *out)
 {
     SDM_CLOSED_BY(sdm_heights_on_grid_close) SdmHeightsOnGrid on = {0};
-    SdmReferencePlane *const out = &s->plane;
     const SdmGrid *const g = &out->grid;
-    const int r = (int)(0.5 * (WINDOW * coarse_pixel_m(p) / g->spacing - 1.0) + 0.5),
-              more = (int)(MARGIN_M / g->spacing) + (r > 0 ? r : 0) + 4;
-    SDM_OWNED Columns *of_row = NULL;
-    SDM_OWNED float *strip = NULL;
-    PASS(SDM_ALLOC_RAW(ctx, "the reference", SDM_ARRAY(out->height_m, (size_t)(g->cols * g->rows)),
-                       SDM_ARRAY(of_row, (size_t)g->rows), SDM_ARRAY(strip, (size_t)(g->cols * STRIP_ROWS))));
-    find_columns(s, of_row);
+    const int r = (int)(0.5 * (WINDOW * coarse_pixel_m(p) / g->spacing - 1.0) + 0.5);
+    PASS(sdm_alloc_raw(ctx, &out->height_m, (size_t)(g->cols * g->rows), sizeof *out->height_m,
+                       "the reference"));
     PASS(sdm_heights_on_grid_open(ctx, reference, g, p->frame.lon_deg, p->frame.lat_deg, &on));
     for (int64_t row = 0; row < g->rows; row += STRIP_ROWS) {
-        int64_t window[4];
-        float *const to = out->height_m + row * g->cols;
-        find_needed(g, of_row, row, g->rows - row < STRIP_ROWS ? g->rows - row : STRIP_ROWS, more, window);
-        for (int64_t i = 0; i < window[3] * g->cols; i++)
-            to[i] = NAN;
-        if (window[2] > 0)
-            PASS(sdm_heights_on_grid(ctx, &on, window, NULL, strip));
-        for (int64_t j = 0; j < window[3] && window[2] > 0; j++)
-            memcpy(to + j * g->cols + window[0], strip + j * window[2], (size_t)window[2] * sizeof *to);
+        const int64_t window[4] = {0, row, g->cols, g->rows - row < STRIP_ROWS ? g->rows - row : STRIP_ROWS};
+        PASS(sdm_heights_on_grid(ctx, &on, window, NULL, out->height_m + row * g->cols));
     }
     return average_plane(ctx, r, out);
 }
@@ -204,32 +152,26 @@ static SdmStatus read_plane(SdmContext *ctx, const SdmPrepared *p, SdmHeightRast
 /* ---- the samples ---- */
 
 /* Where samples lie on the coarse surface. */
-typedef struct Layout {
-    const SdmSurface *surface;
-    const SdmLattice *lattice;
-    int step, wide, high, points_wide;
-} Layout;
-
-static Layout lay_out(const SdmPrepared *p, const SdmSurface *surface, const SdmLattice *lattice,
-                      double cell_m)
+static void lay_out(const SdmPrepared *p, SdmReferenceSamples *s)
 {
     const SdmWindow *const w = &p->coarse.win;
-    Layout l = {.surface = surface, .lattice = lattice, .step = LEAST_STEP};
-    const double cells = cell_m / (POINT_SIDE * coarse_pixel_m(p));
-    if (cells > l.step)
-        l.step = (int)fmin(ceil(cells), fmax(w->w / 8, LEAST_STEP));
-    while ((int64_t)(w->w / l.step) * (w->h / l.step) > MOST_SAMPLES)
-        l.step++;
-    l.wide = w->w / l.step;
-    l.high = w->h / l.step;
-    l.points_wide = (l.wide + POINT_SIDE - 1) / POINT_SIDE;
-    return l;
+    const double cells = s->plane.cell_m / (POINT_SIDE * coarse_pixel_m(p));
+    s->step = cells > LEAST_STEP ? (int)fmin(ceil(cells), fmax(w->w / 8, LEAST_STEP)) : LEAST_STEP;
+    while ((int64_t)(w->w / s->step) * (w->h / s->step) > MOST_SAMPLES)
+        s->step++;
+    s->wide = w->w / s->step;
+    s->count = (size_t)s->wide * (size_t)(w->h / s->step);
+    s->points_wide = (s->wide + POINT_SIDE - 1) / POINT_SIDE;
+    s->points_high = (w->h / s->step + POINT_SIDE - 1) / POINT_SIDE;
+    s->pixel_m = p->frame.gsd_m;
+    s->point_m = POINT_SIDE * s->step * coarse_pixel_m(p);
 }
 
 /* The sample of column i, row j; its place in metres of the plane's CRS. */
-static void place_sample(const Layout *l, int i, int j, SdmReferenceSample *out)
+static void place_sample(const SdmReferenceSamples *l, const SdmSurface *s, int i, int j,
+                         SdmReferenceSample *out)
 {
-    const SdmSurface *const s = l->surface;
+    const SdmLattice *const lattice = &l->lattice;
     const double size = (double)(1 << s->win.level), reach_m = 50.0;
     const int x = i * l->step + l->step / 2, y = j * l->step + l->step / 2;
     const size_t at = (size_t)y * (size_t)s->win.w + (size_t)x;
@@ -238,12 +180,12 @@ static void place_sample(const Layout *l, int i, int j, SdmReferenceSample *out)
     *out = (SdmReferenceSample){.d_m = NAN, .point = -1};
     if (!(s->flags[at] & SDM_QA_VALID) || s->score[at] < LEAST_SCORE)
         return;
-    sdm_lattice_left(l->lattice, u, v, left);
-    sdm_lattice_right(l->lattice, u, v, h, right);
-    sdm_lattice_right(l->lattice, u, v, h - reach_m, lo);
-    sdm_lattice_right(l->lattice, u, v, h + reach_m, hi);
-    sdm_lattice_ground(l->lattice, u, v, h, ground);
-    sdm_lattice_ground(l->lattice, u, v, h + reach_m, above);
+    sdm_lattice_left(lattice, u, v, left);
+    sdm_lattice_right(lattice, u, v, h, right);
+    sdm_lattice_right(lattice, u, v, h - reach_m, lo);
+    sdm_lattice_right(lattice, u, v, h + reach_m, hi);
+    sdm_lattice_ground(lattice, u, v, h, ground);
+    sdm_lattice_ground(lattice, u, v, h + reach_m, above);
     *out = (SdmReferenceSample){
         .h_m = s->h_m[at],
         .place = {(float)ground[0], (float)ground[1]},
@@ -277,17 +219,12 @@ SdmStatus sdm_reference_samples_open(SdmContext *ctx, const SdmScene *scene, con
     PASS(choose_plane(ctx, p, &out->plane));
     q.grid = &out->plane.grid;
     PASS(sdm_lattice_build(ctx, &q, &out->lattice));
-    const Layout l = lay_out(p, surface, &out->lattice, out->plane.cell_m);
-    out->count = (size_t)l.wide * (size_t)l.high;
-    out->points_wide = l.points_wide;
-    out->pixel_m = p->frame.gsd_m;
-    out->point_m = POINT_SIDE * l.step * coarse_pixel_m(p);
-    out->points_high = (l.high + POINT_SIDE - 1) / POINT_SIDE;
+    lay_out(p, out);
     PASS(sdm_alloc_raw(ctx, &out->sample, out->count + 1, sizeof *out->sample, "samples of the surface"));
 #pragma omp parallel for schedule(static) num_threads(sdm_threads(ctx))
-    for (int j = 0; j < l.high; j++)
-        for (int i = 0; i < l.wide; i++)
-            place_sample(&l, i, j, &out->sample[(size_t)j * (size_t)l.wide + (size_t)i]);
+    for (size_t i = 0; i < out->count; i++)
+        place_sample(out, surface, (int)(i % (size_t)out->wide), (int)(i / (size_t)out->wide),
+                     &out->sample[i]);
     for (size_t i = 0; i < out->count; i++) {
         const SdmReferenceSample *const s = &out->sample[i];
         out->valid += s->point >= 0;
@@ -299,7 +236,7 @@ SdmStatus sdm_reference_samples_open(SdmContext *ctx, const SdmScene *scene, con
     PASS(cover_plane(ctx, b, &out->plane));
     for (size_t i = 0; i < out->count; i++)
         to_cells(&out->plane.grid, &out->sample[i]);
-    return read_plane(ctx, p, reference, out);
+    return read_plane(ctx, p, reference, &out->plane);
 }
 
 /* ---- comparison and shift ---- */

@@ -33,6 +33,7 @@ typedef struct SdmReferenceSamples {
     SdmLattice lattice;         /* of the coarse level, with the plane as its map; owned */
     SdmReferenceSample *sample; /* count; owned */
     size_t count, valid;        /* valid: of them, matched terrain of the coarse surface */
+    int step, wide;             /* coarse pixels between samples; samples of a row */
     int points_wide, points_high;
     double point_m; /* side of a small piece of ground */
     double pixel_m; /* of the images: the shift must be known to half of it */

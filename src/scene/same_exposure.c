@@ -117,7 +117,7 @@ static SdmStatus sample(SdmContext *ctx, SdmImage *image, double (*affine)[3], c
     const SdmImageWindow all = {(int64_t)floor(middle[0] - reach), (int64_t)floor(middle[1] - reach), n, n};
     PASS(sdm_alloc(ctx, &pixel, (size_t)(n * n), sizeof *pixel, "a window of a view"));
     PASS(sdm_alloc(ctx, &fine, (size_t)wide * (size_t)wide, sizeof *fine, "a window of a view"));
-    PASS(sdm_image_read(ctx, image, all, pixel, NULL, NULL));
+    PASS(sdm_image_read(ctx, image, all, false, pixel, NULL, NULL));
     for (int i = 0; i < wide * wide; i++) {
         const double p[2] = {centre[0] + i % wide - wide / 2, centre[1] + i / wide - wide / 2};
         const double x = p[0] + (affine ? at(affine[0], p) : 0.0) - (double)all.x,

@@ -150,15 +150,11 @@ void sdm_tiling_free(SdmTiling *t);
 /* Tile i of across x down, row by row. */
 void sdm_tiling_tile(const SdmTiling *t, int64_t i, SdmTile *out);
 
-/* The planned grid: its corner, in units of its CRS, and where its tiles end, in cells. */
-typedef struct SdmTilesOf {
-    double x0, y0;
-    int64_t end[2]; /* column, row */
-} SdmTilesOf;
 /* The cells of the prepared grid that a tile makes: col0, row0, w and h of the block, the rest is cleared.
- * Tiles at the border of the planned grid take what lies outside it.  cells: of the tile: col0, row0, w, h.
- */
-void sdm_tiling_place(const SdmTilesOf *tiles, const int64_t cells[4], const SdmPrepared *p, SdmBlock *block);
+ * Tiles at the border of the planned grid take what lies outside it.  corner: of that grid, x0 and y0, in
+ * units of its CRS; tiles_end: where its tiles end, column and row; cells: of the tile: col0, row0, w, h. */
+void sdm_tiling_place(const double corner[2], const int64_t tiles_end[2], const int64_t cells[4],
+                      const SdmPrepared *p, SdmBlock *block);
 
 /* All tiles and their merge in one process: the peak of the bytes, the sum of the time. */
 SdmCost sdm_tiling_run_cost(const SdmContext *ctx, const SdmTiling *t);

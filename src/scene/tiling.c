@@ -7,7 +7,7 @@
 
 #include "input/source.h"
 #include "scene/scene.h"
-#include "scene/coarse_strips.h"
+#include "scene/coarse_surface.h"
 
 #include <math.h>
 
@@ -384,17 +384,18 @@ void sdm_tiling_free(SdmTiling *t)
     sdm_free(&t->footprint);
 }
 
-void sdm_tiling_place(const SdmTilesOf *tiles, const int64_t cells[4], const SdmPrepared *p, SdmBlock *block)
+void sdm_tiling_place(const double corner[2], const int64_t tiles_end[2], const int64_t cells[4],
+                      const SdmPrepared *p, SdmBlock *block)
 {
     const SdmGrid *const grid = &p->grid;
-    const int64_t at[2] = {llround((tiles->x0 - grid->x0) / grid->spacing),
-                           llround((grid->y0 - tiles->y0) / grid->spacing)};
+    const int64_t at[2] = {llround((corner[0] - grid->x0) / grid->spacing),
+                           llround((grid->y0 - corner[1]) / grid->spacing)};
     int64_t first[2], from[2], to[2];
     sdm_part_at(grid, &p->part, first);
     const int64_t end[2] = {first[0] + p->part.cols, first[1] + p->part.rows};
     for (int k = 0; k < 2; k++) {
         from[k] = cells[k] == 0 ? first[k] : at[k] + cells[k];
-        to[k] = cells[k] + cells[2 + k] == tiles->end[k] ? end[k] : at[k] + cells[k] + cells[2 + k];
+        to[k] = cells[k] + cells[2 + k] == tiles_end[k] ? end[k] : at[k] + cells[k] + cells[2 + k];
         from[k] = from[k] < first[k] ? first[k] : from[k] > end[k] ? end[k] : from[k];
         to[k] = to[k] < from[k] ? from[k] : to[k] > end[k] ? end[k] : to[k];
     }

@@ -243,7 +243,7 @@ static SdmStatus mend(SdmContext *ctx, ViewReader *r, unsigned flaws, SdmImageWi
                 .flaws = flawed,
                 .defect = defect,
                 .out = out};
-    PASS(sdm_image_read(ctx, r->image, around, pixels, flawed, NULL));
+    PASS(sdm_image_read(ctx, r->image, around, false, pixels, flawed, NULL));
     find_masked(&q);
     if (flaws & SDM_FLAW_NODATA)
         fill_holes(&q, threads, counts);
@@ -274,8 +274,7 @@ static SdmStatus read_view(SdmContext *ctx, void *user, int64_t x0, int64_t y0, 
     int64_t size[2];
     sdm_free(&r->defect);
     view_size(r, size);
-    PASS(r->turned ? sdm_image_read_turned(ctx, r->image, in_file, out, &flaws)
-                   : sdm_image_read(ctx, r->image, in_file, out, NULL, &flaws));
+    PASS(sdm_image_read(ctx, r->image, in_file, r->turned, out, NULL, &flaws));
     if (r->saturated)
         flaws &= ~(unsigned)SDM_FLAW_SATURATED;
     if (flaws)

@@ -1,6 +1,6 @@
 /* A coarse level of the whole scene by strips of rows: the same bytes as in one piece. */
 // SPDX-License-Identifier: Apache-2.0
-#include "scene/coarse_strips.h"
+#include "scene/coarse_surface.h"
 #include "bench/synthetic.h"
 #include "core/context.h"
 #include "tests/case.h"

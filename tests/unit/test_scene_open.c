@@ -13,7 +13,7 @@ static SdmScene *open_ok(SdmContext *ctx, const char *a, const char *b)
 static void read_image(SdmContext *ctx, SdmImage *im, int16_t *q, uint8_t *flaws)
 {
     const SdmImageWindow all = {.w = im->width, .h = im->height};
-    assert_int_equal(sdm_image_read(ctx, im, all, q, flaws, NULL), SDM_OK);
+    assert_int_equal(sdm_image_read(ctx, im, all, false, q, flaws, NULL), SDM_OK);
 }
 
 /* ---- ASTER ---- */
@@ -121,8 +121,8 @@ static void turned(SdmContext *ctx, SdmImage *im, SdmImageWindow at)
     FREED int16_t *const rows = malloc(n), *const columns = malloc(n);
     unsigned any[2] = {0, 0};
     memset(columns, 1, n);
-    assert_int_equal(sdm_image_read(ctx, im, at, rows, NULL, &any[0]), SDM_OK);
-    assert_int_equal(sdm_image_read_turned(ctx, im, at, columns, &any[1]), SDM_OK);
+    assert_int_equal(sdm_image_read(ctx, im, at, false, rows, NULL, &any[0]), SDM_OK);
+    assert_int_equal(sdm_image_read(ctx, im, at, true, columns, NULL, &any[1]), SDM_OK);
     assert_int_equal(any[0], any[1]);
     for (int64_t y = 0; y < at.h; ++y)
         for (int64_t x = 0; x < at.w; ++x)
@@ -140,8 +140,8 @@ static void windows(SdmContext *ctx, SdmImage *im)
         const int64_t x0 = k * 61 % (w + 60) - 50, y0 = k * 97 % (h + 50) - 40;
         memset(part, 1, sizeof part);
         memset(sat_part, 9, sizeof sat_part);
-        assert_int_equal(sdm_image_read(ctx, im, (SdmImageWindow){x0, y0, 40, 30}, part, sat_part, NULL),
-                         SDM_OK);
+        assert_int_equal(
+            sdm_image_read(ctx, im, (SdmImageWindow){x0, y0, 40, 30}, false, part, sat_part, NULL), SDM_OK);
         for (int64_t y = y0; y < y0 + 30; ++y)
             for (int64_t x = x0; x < x0 + 40; ++x) {
                 const bool in = x >= 0 && x < w && y >= 0 && y < h;
@@ -150,7 +150,7 @@ static void windows(SdmContext *ctx, SdmImage *im)
                 assert_int_equal(sat_part[at], in ? sat[y * w + x] : 0);
             }
     }
-    assert_int_equal(sdm_image_read(ctx, im, (SdmImageWindow){-1000000, 5, 40, 30}, part, NULL, NULL),
+    assert_int_equal(sdm_image_read(ctx, im, (SdmImageWindow){-1000000, 5, 40, 30}, false, part, NULL, NULL),
                      SDM_OK);
     assert_int_equal(part[77], SDM_Q_NODATA);
     turned(ctx, im, (SdmImageWindow){-70, -3, w + 80, h + 9});
