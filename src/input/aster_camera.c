@@ -237,7 +237,7 @@ static void make_polynomials(const State *mid, SdmOrbit *out)
     }
 }
 
-static SdmStatus check_samples(SdmContext *ctx, const char *name, int n, const double *row, const double *p)
+static SdmStatus check_samples(SdmContext *ctx, const char *name, int n, const double *p)
 {
     for (int k = 0; k < n; ++k) {
         const double r = length3(p + 3 * k);
@@ -246,11 +246,6 @@ static SdmStatus check_samples(SdmContext *ctx, const char *name, int n, const d
                             "%s: satellite position %d lies %.4g km from the Earth's centre, "
                             "expected about 7080; the file is damaged, fetch it again",
                             name, k + 1, r / 1e3);
-        if (k && !(row[k] > row[k - 1]))
-            return sdm_fail(ctx, SDM_ERR_INPUT,
-                            "%s: lattice rows %d and %d do not increase (%g, %g); "
-                            "the file is damaged, fetch it again",
-                            name, k, k + 1, row[k - 1], row[k]);
     }
     return SDM_OK;
 }
@@ -296,7 +291,7 @@ static SdmStatus fit_orbit(SdmContext *ctx, const char *name, int n, const doubl
 {
     SDM_OWNED Samples *s = NULL;
     memset(out, 0, sizeof *out);
-    PASS(check_samples(ctx, name, n, row, position_m));
+    PASS(check_samples(ctx, name, n, position_m));
     const int kind = velocity_mps ? velocity_kind(n, position_m, velocity_mps) : 0;
     if (kind < 0)
         return sdm_fail(ctx, SDM_ERR_INPUT,
@@ -448,15 +443,7 @@ static double fit_tangent(int n, const double *col, const double *tangent,
 static SdmStatus fit_sight(SdmContext *ctx, const char *name, const SdmAsterArrays *in, Aster *cam)
 {
     double col[SDM_POLYFIT_MAX], a[SDM_POLYFIT_MAX], b[SDM_POLYFIT_MAX];
-    if (in->ncol < 8 || in->ncol > SDM_POLYFIT_MAX)
-        return sdm_fail(ctx, SDM_ERR_INPUT,
-                        "%s: %d lattice columns, expected 11; the file is damaged, fetch it again", name,
-                        in->ncol);
     const double first = in->lattice_px[0], last = in->lattice_px[2 * (in->ncol - 1)];
-    if (!(last > first))
-        return sdm_fail(ctx, SDM_ERR_INPUT,
-                        "%s: lattice columns do not increase (%g .. %g); the file is damaged, fetch it again",
-                        name, first, last);
     cam->col_mid = (first + last) / 2;
     cam->col_half = (last - first) / 2;
     for (int j = 0; j < in->ncol; ++j) {
@@ -472,9 +459,6 @@ static SdmStatus fit_sight(SdmContext *ctx, const char *name, const SdmAsterArra
             a[j] += s[0] / s[2] / in->nrow;
             b[j] += s[1] / s[2] / in->nrow;
         }
-        if (j && !(col[j] > col[j - 1]))
-            return sdm_fail(ctx, SDM_ERR_INPUT,
-                            "%s: lattice columns do not increase; the file is damaged, fetch it again", name);
     }
     cam->degree = SIGHT_DEGREE;
     double rms = fmax(fit_tangent(in->ncol, col, a, cam->along), fit_tangent(in->ncol, col, b, cam->across));
@@ -553,10 +537,11 @@ static SdmStatus check_lattice(SdmContext *ctx, const char *name, const SdmAster
             row[k] += in->lattice_px[2 * (k * in->ncol + j) + 1] / in->ncol;
         for (int j = 0; j < in->ncol; ++j) {
             const double *const at = in->lattice_px + 2 * (k * in->ncol + j);
-            if (!(fabs(at[1] - row[k]) < 0.5) || !(fabs(at[0] - in->lattice_px[2 * j]) < 0.5))
+            if (!(fabs(at[1] - row[k]) < 0.5) || !(fabs(at[0] - in->lattice_px[2 * j]) < 0.5) ||
+                (j && !(in->lattice_px[2 * j] > in->lattice_px[2 * j - 2])) || (k && !(row[k] > row[k - 1])))
                 return sdm_fail(ctx, SDM_ERR_INPUT,
                                 "%s: lattice point %d of row %d is at column %g, row %g, out of line "
-                                "with its neighbours; the file is damaged, fetch it again",
+                                "with its neighbours or behind one; the file is damaged, fetch it again",
                                 name, j + 1, k + 1, at[0], at[1]);
         }
     }
@@ -566,10 +551,11 @@ static SdmStatus check_lattice(SdmContext *ctx, const char *name, const SdmAster
 static SdmStatus build(SdmContext *ctx, const char *name, const SdmAsterArrays *in, Aster *cam)
 {
     double row[SDM_POLYFIT_MAX];
-    if (in->nrow < 4 || in->nrow > SDM_POLYFIT_MAX)
+    if (in->nrow < 4 || in->nrow > SDM_POLYFIT_MAX || in->ncol < 8 || in->ncol > SDM_POLYFIT_MAX)
         return sdm_fail(ctx, SDM_ERR_INPUT,
-                        "%s: %d lattice rows, expected 4 to %d; the file is damaged, fetch it again", name,
-                        in->nrow, (int)SDM_POLYFIT_MAX);
+                        "%s: %d lattice rows and %d lattice columns, expected 4 to %d and 11; the file is "
+                        "damaged, fetch it again",
+                        name, in->nrow, in->ncol, (int)SDM_POLYFIT_MAX);
     if (!in->velocity_mps && !in->geocentric_deg)
         return sdm_fail(ctx, SDM_ERR_INPUT,
                         "%s: neither satellite velocity nor latitude and longitude is there; one of "

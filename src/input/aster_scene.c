@@ -222,12 +222,13 @@ static SdmStatus read_field(SdmContext *ctx, SdmHdf4 *hdf, const char *path, con
         return sdm_fail(ctx, SDM_ERR_INPUT,
                         "%s: field %s of VNIR_Band%s holds NaN; the file is damaged, fetch it again", path,
                         field, telescope);
-    if (expected[0] && memcmp(shape, expected, sizeof expected) != 0)
-        return sdm_fail(
-            ctx, SDM_ERR_INPUT,
-            "%s: field %s of VNIR_Band%s has %d x %d x %d values, expected %d x %d x %d to go with "
-            "LatticePoint; the file is damaged, fetch it again",
-            path, field, telescope, shape[0], shape[1], shape[2], expected[0], expected[1], expected[2]);
+    for (int k = 0; k < 3; k++)
+        if (expected[k] && shape[k] != expected[k])
+            return sdm_fail(
+                ctx, SDM_ERR_INPUT,
+                "%s: field %s of VNIR_Band%s has %d x %d x %d values, expected %d x %d x %d (0: any) "
+                "to go with LatticePoint; the file is damaged, fetch it again",
+                path, field, telescope, shape[0], shape[1], shape[2], expected[0], expected[1], expected[2]);
     return SDM_OK;
 }
 
@@ -235,15 +236,9 @@ static SdmStatus read_field(SdmContext *ctx, SdmHdf4 *hdf, const char *path, con
 static SdmStatus read_hdf(SdmContext *ctx, SdmHdf4 *hdf, const char *path, const char *telescope,
                           SdmAsterBand *out)
 {
-    int s[3] = {0}, table[3] = {0};
+    int s[3] = {0, 0, 2}, table[3] = {1, 0, 3};
     PASS(sdm_format(ctx, out->source, sizeof out->source, "%s (VNIR_Band%s)", path, telescope));
     PASS(read_field(ctx, hdf, path, telescope, "LatticePoint", &out->lattice_px, s));
-    if (s[2] != 2)
-        return sdm_fail(
-            ctx, SDM_ERR_INPUT,
-            "%s: field LatticePoint of VNIR_Band%s has %d values a point, expected 2 (column, row); "
-            "the file is damaged, fetch it again",
-            path, telescope, s[2]);
     out->nrow = s[0];
     out->ncol = s[1];
     int sight[3] = {out->nrow, out->ncol, 3}, state[3] = {1, out->nrow, 3};
@@ -254,12 +249,6 @@ static SdmStatus read_hdf(SdmContext *ctx, SdmHdf4 *hdf, const char *path, const
                     telescope));
     PASS(read_field(ctx, hdf, path, telescope, "RadiometricCorrTable", &out->radiometry, table));
     out->radiometry_lines = table[1];
-    if (table[0] != 1 || table[2] != 3)
-        return sdm_fail(
-            ctx, SDM_ERR_INPUT,
-            "%s: field RadiometricCorrTable of VNIR_Band%s has %d values a line, expected 3 (C0 C1 "
-            "C2); the file is damaged, fetch it again",
-            path, telescope, table[2]);
     return SDM_OK;
 }
 
