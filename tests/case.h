@@ -76,6 +76,13 @@ static inline int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* The call went through; else its sentence. */
+#define assert_ok(ctx, call)                                                                                 \
+    do {                                                                                                     \
+        if ((call) != SDM_OK)                                                                                \
+            fail_msg("%s", sdm_error(ctx));                                                                  \
+    } while (0)
+
 /* The call failed with this status and a sentence that holds the text. */
 #define assert_refused(ctx, call, expected, text)                                                            \
     do {                                                                                                     \

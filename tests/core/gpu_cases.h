@@ -14,18 +14,17 @@ typedef struct GpuTest {
 } GpuTest;
 static GpuTest test;
 
-#define OK(call)                                                                                             \
-    do {                                                                                                     \
-        if ((call) != SDM_OK)                                                                                \
-            fail_msg("%s", sdm_error(test.ctx));                                                             \
-    } while (0)
+#define OK(call) assert_ok(test.ctx, call)
+
+typedef struct Shape {
+    int w, h;
+} Shape;
 
 /* A buffer with `bytes` of data (NULL: as a canary left them) and a guard behind. */
 static inline SdmBuffer *put(const void *data, size_t bytes)
 {
     SdmBuffer *b = NULL;
     FREED unsigned char *const all = malloc(bytes + GUARD);
-    assert_non_null(all);
     memset(all, CANARY, bytes + GUARD);
     if (data)
         memcpy(all, data, bytes);
@@ -38,7 +37,6 @@ static inline SdmBuffer *put(const void *data, size_t bytes)
 static inline void expect(SdmBuffer *b, const void *want, size_t bytes, const char *what)
 {
     unsigned char *const all = malloc(bytes + GUARD);
-    assert_non_null(all);
     OK(sdm_download(test.ctx, b, 0, all, (int64_t)(bytes + GUARD), 0, true));
     for (size_t i = 0; i < bytes; i++)
         if (all[i] != ((const unsigned char *)want)[i])
@@ -62,7 +60,6 @@ static inline SdmNode *random_nodes(SdmLattice *lat, const SdmWindow *win, int s
     lat->nu = (int)(((win->u0 + win->w) * one - lat->u0) / step) + 3;
     lat->nv = (int)(((win->v0 + win->h) * one - lat->v0) / step) + 3;
     lat->node = calloc((size_t)lat->nu * (size_t)lat->nv, sizeof *lat->node);
-    assert_non_null(lat->node);
     for (int j = 0; j < lat->nv; j++)
         for (int i = 0; i < lat->nu; i++) {
             SdmNode *const n = &lat->node[j * lat->nu + i];

@@ -1,7 +1,6 @@
 /* The CUDA back end over a driver without a device (tests/faults/fake_cuda.c, by LD_LIBRARY_PATH): copies and
- * who waits for them, what is left open, failures of each call. */
+ * who waits for them, what is left open, failures of each call.  Reasons: faults/fault_cuda.py. */
 // SPDX-License-Identifier: Apache-2.0
-#include "gpu/choose.h"
 #include "gpu/device_inside.h"
 #include "tests/case.h"
 
@@ -47,7 +46,6 @@ static void nothing_is_open(void)
 static uint8_t *made(int seed, int64_t n)
 {
     uint8_t *const p = malloc((size_t)n);
-    assert_non_null(p);
     for (int64_t i = 0; i < n; i++)
         p[i] = (uint8_t)((uint64_t)(i + seed) * 2654435761u >> 11);
     return p;
@@ -196,41 +194,6 @@ TEST(memory_of_the_host)
     sdm_device_close(&d);
     unsetenv("FAKE_CUDA_MIB");
     unsetenv("FAKE_CUDA_INTEGRATED");
-    nothing_is_open();
-}
-
-TEST(reasons)
-{
-    SdmDeviceInfo one[3];
-    char reason[SDM_REASON_SIZE];
-    fail_call("cuInit", 1, 1, 100);
-    assert_int_equal(sdm_devices(SDM_API_CUDA, one, 3, reason), 0);
-    assert_non_null(strstr(reason, "the NVIDIA driver does not start"));
-    fail_call("cuDeviceGetCount", 1, 1, 999);
-    assert_int_equal(sdm_devices(SDM_API_CUDA, one, 3, reason), 0);
-    assert_non_null(strstr(reason, "CUDA error 999"));
-    fail_call("", 0, 0, 0);
-    setenv("FAKE_CUDA_DEVICES", "0", 1);
-    assert_int_equal(sdm_devices(SDM_API_CUDA, one, 3, reason), 0);
-    assert_non_null(strstr(reason, "has no device"));
-    setenv("FAKE_CUDA_DEVICES", "40", 1); /* more than asked for */
-    assert_int_equal(sdm_devices(SDM_API_CUDA, one, 3, reason), 3);
-    assert_string_equal(one[2].name, "Fake 2");
-    assert_string_equal(one[2].why_not, "");
-    assert_int_equal(one[2].memory_bytes, INT64_C(4096) << 20);
-    unsetenv("FAKE_CUDA_DEVICES");
-    setenv("FAKE_CUDA_CAPABILITY", "70", 1);
-    assert_int_equal(sdm_devices(SDM_API_CUDA, one, 3, reason), 1);
-    assert_non_null(strstr(one[0].why_not, "older than 7.5"));
-    SdmDevice *d = NULL;
-    assert_refused(ctx, open_device(&d), SDM_ERR_UNSUPPORTED, "capability 7.0");
-    unsetenv("FAKE_CUDA_CAPABILITY");
-    setenv("FAKE_CUDA_DRIVER", "10020", 1);
-    assert_int_equal(sdm_devices(SDM_API_CUDA, one, 3, reason), 1);
-    assert_non_null(strstr(one[0].why_not,
-                           "its driver is for CUDA 10.2, and the kernels of this build need one for CUDA 1"));
-    assert_null(sdm_first_device(one, 1, true)); /* auto skips it */
-    unsetenv("FAKE_CUDA_DRIVER");
     nothing_is_open();
 }
 

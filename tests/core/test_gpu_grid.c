@@ -12,9 +12,7 @@ typedef struct Case {
     SdmBlock block;
 } Case;
 
-static const struct {
-    int w, h;
-} shapes[] = {{1, 1}, {7, 2}, {65, 2}, {3, 70}, {33, 31}, {129, 67}};
+static const Shape shapes[] = {{1, 1}, {7, 2}, {65, 2}, {3, 70}, {33, 31}, {129, 67}};
 static const double ratios[] = {0.5, 0.7, 1.0, 2.0, 3.3, 16.0};
 enum { N_SHAPES = sizeof shapes / sizeof *shapes, N_RATIOS = sizeof ratios / sizeof *ratios };
 
@@ -114,7 +112,6 @@ static void compare(SdmBuffer *b, const void *const want[], int count, size_t by
 {
     const size_t all = (size_t)sdm_buffer_bytes(b), end = (size_t)count * bytes;
     FREED unsigned char *const have = malloc(all);
-    assert_non_null(have);
     assert_true(all >= end);
     OK(sdm_download(test.ctx, b, 0, have, (int64_t)all, 0, true));
     for (int k = 0; k < count; k++)

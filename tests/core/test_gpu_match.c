@@ -3,9 +3,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gpu_cases.h"
 
-typedef struct Shape {
-    int w, h;
-} Shape;
 static const Shape shapes[] = {{1, 1}, {7, 2}, {65, 2}, {3, 70}, {5, 23}, {33, 31}, {129, 67}, {300, 40}};
 enum { N_SHAPES = sizeof shapes / sizeof *shapes };
 
@@ -50,7 +47,6 @@ static void case_open(Case *c, enum SdmGpuCost cost, Shape s, int window, int ra
                         .min_small_window_score = turn % 3 == 1 ? 0.5f : 0.0f};
     for (int side = 0; side < 2; side++) {
         c->image[side] = malloc(n * sizeof(int16_t));
-        assert_non_null(c->image[side]);
         fill_image(c->image[side], n, side == 1 && turn / FILL_END % 3 == 0 ? NOISE : fill, side == 0, &seed);
     }
     if (turn % 3 == 2) /* alike, moved by a pixel */
@@ -65,7 +61,6 @@ static void case_open(Case *c, enum SdmGpuCost cost, Shape s, int window, int ra
                              .right = c->image[1]};
     c->task.cost = cost == SDM_GPU_ZNCC ? sdm_kernels_reference.zncc : sdm_kernels_reference.census;
     c->prior = malloc(n * sizeof(float));
-    assert_non_null(c->prior);
     OK(sdm_surface_alloc(test.ctx, &win, &c->surface));
     for (size_t i = 0; i < n; i++) {
         c->prior[i] = real(&seed, 100.0f, turn % 5 ? 110.0f : 300.0f);
@@ -129,7 +124,6 @@ static void compare_gap(const Case *c)
     SdmLevelTask task = c->task;
     FREED float *const gap = malloc(4 * n);
     FREED uint8_t *const score = malloc(n);
-    assert_true(gap && score);
     SdmBuffer *const left = put(c->image[0], 2 * n), *const right = put(c->image[1], 2 * n),
                      *const ray_error_v = put(NULL, 4 * n), *const score0 = put(NULL, n);
     const SdmGpuViews views = {.cost = c->cost, .w = c->s.w, .h = c->s.h, .left = left, .right = right};

@@ -44,7 +44,6 @@ static SdmBuffer *put_blocks(const SdmVolume *v)
     const int blocks = v->pitch / 16;
     const size_t n = (size_t)v->width * (size_t)v->height * (size_t)v->pitch;
     FREED uint8_t *const all = malloc(n);
-    assert_non_null(all);
     for (int y = 0; y < v->height; y++)
         for (int b = 0; b < blocks; b++)
             for (int x = 0; x < v->width; x++)
@@ -69,7 +68,6 @@ static void volume_open(Costs *v, const Case *c, int most, int turn)
                      .guide_scale = turn % 4 ? 10 * (turn % 4) : 0};
     v->guide = malloc(2 * n);
     v->cost = malloc(n * (size_t)h->pitch + 64);
-    assert_true(v->guide && v->cost);
     for (size_t i = 0; i < n; i++)
         v->guide[i] = (int16_t)(next_random(&seed) % 9 == 0 ? SDM_PIXEL_NODATA
                                                             : (int)(next_random(&seed) % 4096) - 2048);

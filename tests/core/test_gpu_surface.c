@@ -4,9 +4,6 @@
 #include "gpu_cases.h"
 #include "matching/filters.h"
 
-typedef struct Shape {
-    int w, h;
-} Shape;
 static const Shape shapes[] = {{1, 1}, {7, 2}, {65, 2}, {3, 70}, {2, 3}, {33, 31}, {129, 67}, {300, 130}};
 enum { N_SHAPES = sizeof shapes / sizeof *shapes };
 
@@ -38,7 +35,6 @@ TEST(warps_are_the_references)
         im.data = malloc(2 * source_n);
         FREED int16_t *const want = malloc(2 * n);
         FREED float *const surface = malloc(4 * n);
-        assert_true(im.data && want && surface);
         fill_image(im.data, source_n, (enum Fill)(turn / 2 % FILL_END), 0, &seed);
         for (size_t i = 0; i < n; i++)
             surface[i] = real(&seed, 300.0f, 700.0f);
@@ -93,7 +89,6 @@ TEST(pyramids_are_the_references)
         SDM_CLOSED_BY(sdm_pyramid_free) SdmPyramid p = {0};
         SdmGpuImage level[LEVELS];
         FREED int16_t *const data = malloc(2 * n);
-        assert_non_null(data);
         fill_image(data, n, (enum Fill)(turn / N_SHAPES % FILL_END), 0, &seed);
         for (size_t i = 0; i < n && turn % 5 == 0; i++) /* every share of weight */
             data[i] = next_random(&seed) % 2 ? (int16_t)SDM_PIXEL_NODATA : data[i];
@@ -127,10 +122,11 @@ typedef struct Filters { /* a surface with holes and what it came from, on both 
     int turn;
     SdmSurface surface;
     float *prior, *out;
+    int16_t *view[2];
     SdmBuffer *h_m, *flags, *prior_m;
 } Filters;
 
-static void filters_open_shape(Filters *f, Shape shape, int turn)
+static void filters_open(Filters *f, Shape shape, int turn)
 {
     uint64_t seed = (uint64_t)turn + 21;
     *f = (Filters){.s = shape, .turn = turn};
@@ -139,7 +135,8 @@ static void filters_open_shape(Filters *f, Shape shape, int turn)
                          &f->surface));
     f->prior = malloc(4 * f->n);
     f->out = malloc(4 * f->n);
-    assert_true(f->prior && f->out);
+    f->view[0] = malloc(2 * f->n);
+    f->view[1] = malloc(2 * f->n);
     for (size_t i = 0; i < f->n; i++) {
         const float size = turn % 16 == 7 ? 1000.0f : 1.0f; /* beyond what changes are kept within */
         f->surface.h_m[i] = size * (100.0f + (float)(next_random(&seed) % (turn % 3 ? 1000u : 5u)) / 64.0f);
@@ -152,11 +149,6 @@ static void filters_open_shape(Filters *f, Shape shape, int turn)
     f->prior_m = put(f->prior, 4 * f->n);
 }
 
-static void filters_open(Filters *f, int turn)
-{
-    filters_open_shape(f, shapes[turn % N_SHAPES], turn);
-}
-
 static void filters_close(Filters *f)
 {
     sdm_surface_free(&f->surface);
@@ -165,6 +157,8 @@ static void filters_close(Filters *f)
     sdm_buffer_free(&f->prior_m);
     free(f->prior);
     free(f->out);
+    free(f->view[0]);
+    free(f->view[1]);
 }
 
 static SdmGpuSurface on_device(const Filters *f)
@@ -177,7 +171,6 @@ static void check_median_and_reject(Filters *f)
     const SdmRejection r = {.half = f->turn % 8, .tol_m = f->turn % 2 ? 3.3f : 0.5f, .share = 0.3f};
     const SdmGpuSurface s = on_device(f);
     FREED uint16_t *const flags = malloc(2 * f->n);
-    assert_non_null(flags);
     SdmBuffer *const median = put(NULL, 4 * f->n), *const kept = put(NULL, 2 * f->n);
     memcpy(f->out, f->surface.h_m, 4 * f->n);
     OK(sdm_surface_median(test.ctx, &sdm_kernels_reference, &f->surface));
@@ -193,9 +186,7 @@ static void check_median_and_reject(Filters *f)
 static void check_border(Filters *f)
 {
     uint64_t seed = (uint64_t)f->turn + 31;
-    FREED int16_t *const one = malloc(2 * f->n), *const other = malloc(2 * f->n);
-    int16_t *const view[2] = {one, other};
-    assert_true(view[0] && view[1]);
+    int16_t *const *const view = f->view;
     for (size_t i = 0; i < f->n; i++) {
         const bool outside = !(f->surface.flags[i] & SDM_QA_VALID) && next_random(&seed) % 4 > 0;
         f->surface.flags[i] = outside ? SDM_QA_OUTSIDE : f->surface.flags[i];
@@ -221,15 +212,6 @@ static void check_border(Filters *f)
     sdm_buffer_free(&right);
 }
 
-TEST(borders_are_the_references)
-{
-    for (int turn = 0; turn < 9 * N_SHAPES; turn += DEVICE_STEP) {
-        SDM_CLOSED_BY(filters_close) Filters f = {0};
-        filters_open(&f, turn);
-        check_border(&f);
-    }
-}
-
 static void check_refine(Filters *f)
 {
     const SdmWindow *const c = &f->surface.win;
@@ -252,7 +234,6 @@ static void check_smooth_and_fill(Filters *f)
         {4, 12, false}, {16, 60, true}, {6, 42, true}, {1, 1, false}, {15, 31, false}};
     const SdmFill fill = fills[f->turn / 3 % 5];
     FREED uint8_t *const filled = malloc(f->n);
-    assert_non_null(filled);
     SdmBuffer *const smooth = put(NULL, 4 * f->n), *mask = f->turn % 2 ? put(NULL, f->n) : NULL;
     const SdmGpuSurface there = on_device(f);
     OK(sdm_gpu_smooth(test.ctx, &test.gpu, &there, smooth));
@@ -279,8 +260,7 @@ static void check_wiener(Filters *f)
 {
     uint64_t seed = (uint64_t)f->turn + 4;
     float ratio[256];
-    FREED int16_t *const left = malloc(2 * f->n);
-    assert_non_null(left);
+    int16_t *const left = f->view[0];
     fill_image(left, f->n, (enum Fill)(f->turn / N_SHAPES % FILL_END), 0, &seed);
     for (int i = 0; i < 256; i++)
         ratio[i] = (float)(i % 50) / 64.0f;
@@ -300,24 +280,13 @@ static void check_wiener(Filters *f)
     expect(out, f->surface.h_m, 4 * f->n, name_of("Wiener filter", f->s, f->turn));
 }
 
-TEST(wieners_are_the_references)
-{
-    for (int turn = 0; turn < 8 * N_SHAPES; turn += DEVICE_STEP) {
-        SDM_CLOSED_BY(filters_close) Filters f = {0};
-        filters_open(&f, turn);
-        check_wiener(&f);
-    }
-}
-
 /* A hilly surface of which the right view is the left one but for noise, gain, offset and holes. */
 static void check_least_squares(Filters *f, const SdmWindow *win, float px_per_metre)
 {
     uint64_t seed = (uint64_t)f->turn + 8;
     const enum Fill fill = (enum Fill)(f->turn / N_SHAPES / 9 % (FILL_END + 2));
-    FREED int16_t *const one = malloc(2 * f->n), *const other = malloc(2 * f->n);
-    int16_t *const view[2] = {one, other};
     int moved = 0;
-    assert_true(view[0] && view[1]);
+    int16_t *const *const view = f->view;
     for (int side = 0; side < 2 && fill < FILL_END; side++)
         fill_image(view[side], f->n, fill, side, &seed);
     for (size_t i = 0; i < f->n; i++) {
@@ -358,7 +327,7 @@ TEST(least_squares_are_the_references)
 {
     for (int turn = 0; turn < 9 * (FILL_END + 2) * N_SHAPES; turn += CASE_STEP) {
         SDM_CLOSED_BY(filters_close) Filters f = {0};
-        filters_open(&f, turn);
+        filters_open(&f, shapes[turn % N_SHAPES], turn);
         const SdmWindow win = {.u0 = turn / N_SHAPES % 19 - 9, .v0 = turn % 17 - 8, .w = f.s.w, .h = f.s.h};
         check_least_squares(&f, &win, (turn % 2 ? 1.0f : -1.0f) / (1.0f + (float)(turn / 3 % 30)));
     }
@@ -366,20 +335,27 @@ TEST(least_squares_are_the_references)
         const Shape shape = {811, 415};
         const int turn = (9 * fill + 7) * N_SHAPES;
         SDM_CLOSED_BY(filters_close) Filters f = {0};
-        filters_open_shape(&f, shape, turn);
+        filters_open(&f, shape, turn);
         check_least_squares(&f, &(SdmWindow){.u0 = 3, .v0 = -6, .w = shape.w, .h = shape.h}, -0.04f);
     }
 }
 
 TEST(filters_are_the_references)
 {
-    for (int turn = 0; turn < 40 * N_SHAPES; turn += CASE_STEP) {
-        SDM_CLOSED_BY(filters_close) Filters f = {0};
-        filters_open(&f, turn);
-        check_median_and_reject(&f);
-        check_refine(&f);
-        check_smooth_and_fill(&f);
-    }
+    static const struct {
+        void (*check)(Filters *f);
+        int turns, step;
+    } of[] = {{check_median_and_reject, 40, CASE_STEP},
+              {check_refine, 40, CASE_STEP},
+              {check_smooth_and_fill, 40, CASE_STEP},
+              {check_border, 9, DEVICE_STEP},
+              {check_wiener, 8, DEVICE_STEP}};
+    for (size_t k = 0; k < sizeof of / sizeof *of; k++)
+        for (int turn = 0; turn < of[k].turns * N_SHAPES; turn += of[k].step) {
+            SDM_CLOSED_BY(filters_close) Filters f = {0};
+            filters_open(&f, shapes[turn % N_SHAPES], turn);
+            of[k].check(&f);
+        }
 }
 
 int main(void)

@@ -40,7 +40,6 @@ TEST(filters_are_the_references)
         FREED float *const h = malloc(n * sizeof *h), *const score = malloc(n * sizeof *score);
         FREED uint16_t *const flags = malloc(n * sizeof *flags);
         FREED int16_t *const change = malloc(n * sizeof *change);
-        assert_true(h && change && flags);
         for (size_t i = 0; i < n; i++) {
             score[i] = next_random(&seed) % 9 == 0 ? SDM_SCORE_NONE : real(&seed, -1.0f, 1.0f);
             h[i] = 100.0f + (float)(next_random(&seed) % (turn % 3 ? 100000u : 5u)) / 64.0f;
@@ -101,7 +100,6 @@ TEST(wiener_is_the_reference)
         FREED int32_t *const sums = malloc(n * sizeof *sums);
         FREED uint16_t *const flags = malloc(n * sizeof *flags);
         FREED uint8_t *const score = malloc(n);
-        assert_true(h && left && sums && flags && score);
         for (size_t i = 0; i < n; i++) {
             h[i] = 100.0f + (float)(next_random(&seed) % (turn % 3 ? 100000u : 5u)) / 64.0f;
             const int value = (int)(next_random(&seed) % (turn % 4 ? 4095u : 2u)) - 2047;

@@ -115,7 +115,6 @@ TEST(half_rows_are_the_references)
         const size_t bytes = (size_t)width * sizeof(int16_t);
         FREED int16_t *const rows = malloc(sizeof(int16_t) * (size_t)(4 * padded));
         HalfInput in = {.width = width};
-        assert_non_null(rows);
         fill_image(rows, (size_t)(4 * padded), (enum Fill)(turn / 6 % FILL_END), 0, &seed);
         for (int i = 0; i < 4 * padded && turn % 5 == 0;
              i++) /* blocks of nodata, to meet every share of weight */
@@ -163,7 +162,6 @@ TEST(picks_are_the_references)
         const Range range = ranges[turn / 6 % N_RANGES];
         const size_t n = (size_t)width;
         FREED float *const score = malloc(sizeof(float) * (size_t)(pitch * (range.dmax - range.dmin + 1)));
-        assert_non_null(score);
         const PickInput in = {
             {.width = width, .dmin = range.dmin, .dmax = range.dmax, .score = score, .pitch = pitch},
             turn % 7 == 3 ? turn / 7 % 4 : 3};

@@ -40,6 +40,17 @@ static void age(const char *name, int seconds)
     assert_int_equal(utimensat(AT_FDCWD, in_folder(name), t, 0), 0);
 }
 
+static void put_aged(const char *name, const char *text, int seconds)
+{
+    put(name, text);
+    age(name, seconds);
+}
+
+static void drop(const char *name)
+{
+    assert_int_equal(unlink(in_folder(name)), 0);
+}
+
 static double age_of(const char *name)
 {
     struct stat s;
@@ -109,40 +120,6 @@ static SdmLease *take(const char *output)
 
 /* ---- who holds what ---- */
 
-TEST(a_lost_lease_is_noticed)
-{
-    SdmLease *l = NULL;
-    assert_int_equal(sdm_lease_check(ctx, NULL), SDM_OK);
-    assert_int_equal(sdm_lease_take_output(ctx, in_folder("d.tif"), &l), SDM_OK);
-    age("d.tif.part-owner", 100);
-    assert_int_equal(sdm_lease_check(ctx, l), SDM_OK);
-    assert_true(age_of("d.tif.part-owner") < 50.0); /* it was renewed */
-    put("d.tif.part-owner", OTHER);
-    age("d.tif.part-owner", 100);
-    assert_int_equal(sdm_lease_check(ctx, l), SDM_ERR_IO);
-    assert_non_null(
-        strstr(sdm_error(ctx), "d.tif.part-owner is held by another run now, process 1 on elsewhere"));
-    assert_true(age_of("d.tif.part-owner") > 50.0); /* the other's is not */
-    assert_int_equal(unlink(in_folder("d.tif.part-owner")), 0);
-    assert_int_equal(sdm_lease_check(ctx, l), SDM_ERR_IO); /* it stays lost */
-    put("d.tif.part-owner", OTHER);
-    sdm_lease_release(&l);
-    expect_text("d.tif.part-owner", OTHER);
-    assert_int_equal(unlink(in_folder("d.tif.part-owner")), 0);
-}
-
-TEST(a_lease_that_was_removed_is_lost)
-{
-    SdmLease *l = NULL;
-    assert_int_equal(sdm_lease_wait_output(ctx, in_folder("l"), "a scene", (double)INFINITY, &l), SDM_OK);
-    assert_int_equal(unlink(in_folder("l.part-owner")), 0);
-    assert_refused(ctx, sdm_lease_check(ctx, l), SDM_ERR_IO, "was removed while this run worked");
-    put("l.part-owner", OTHER);
-    sdm_lease_release(&l);
-    expect_text("l.part-owner", OTHER);
-    assert_int_equal(unlink(in_folder("l.part-owner")), 0);
-}
-
 /* The thread that renews a lease leaves another's file as it is. */
 TEST(only_its_own_file_is_renewed)
 {
@@ -152,15 +129,14 @@ TEST(only_its_own_file_is_renewed)
     lost = take("lost");
     assert_true(own && lost);
     age("own.part-owner", 100);
-    put("lost.part-owner", OTHER);
-    age("lost.part-owner", 100);
+    put_aged("lost.part-owner", OTHER, 100);
     nanosleep(&wait, NULL);
     assert_true(age_of("own.part-owner") < 50.0);
     assert_true(age_of("lost.part-owner") > 50.0);
     sdm_lease_release(&own);
     sdm_lease_release(&lost);
     assert_int_equal(access(in_folder("own.part-owner"), F_OK), -1);
-    assert_int_equal(unlink(in_folder("lost.part-owner")), 0);
+    drop("lost.part-owner");
 }
 
 TEST(without_a_thread_nothing_is_held)
@@ -182,8 +158,7 @@ TEST(without_a_thread_nothing_is_held)
 
 static void put_dead(void)
 {
-    put("l.part-owner", OTHER);
-    age("l.part-owner", SDM_LEASE_SILENT_S + 10);
+    put_aged("l.part-owner", OTHER, SDM_LEASE_SILENT_S + 10);
 }
 
 /* Renewed, or taken by a third process, while this one judged it. */
@@ -224,13 +199,12 @@ TEST(a_dead_lease_that_stays_is_an_error)
     put_dead();
     assert_refused(ctx, sdm_lease_wait_output(ctx, in_folder("l"), "a scene", (double)INFINITY, &l),
                    SDM_ERR_IO, "was left by a process that is gone, and cannot be taken away");
-    put("d.tif.part-owner", OTHER);
-    age("d.tif.part-owner", SDM_LEASE_SILENT_S + 10);
+    put_aged("d.tif.part-owner", OTHER, SDM_LEASE_SILENT_S + 10);
     assert_refused(ctx, sdm_lease_take_output(ctx, in_folder("d.tif"), &l), SDM_ERR_IO,
                    "cannot be taken away: Permission denied");
     no_rename = 0;
-    assert_int_equal(unlink(in_folder("l.part-owner")), 0);
-    assert_int_equal(unlink(in_folder("d.tif.part-owner")), 0);
+    drop("l.part-owner");
+    drop("d.tif.part-owner");
 }
 
 /* ---- who is alive ---- */
@@ -255,8 +229,7 @@ TEST(a_boot_is_another_place)
     boot[strcspn(boot, "\n")] = '\0';
     char *const at = strstr(text, boot);
     assert_non_null(at);
-    put("l.part-owner", text);
-    age("l.part-owner", 1000);
+    put_aged("l.part-owner", text, 1000);
     assert_null(take("l")); /* this process lives */
     *at = *at == 'f' ? 'e' : 'f';
     put("l.part-owner", text);
@@ -290,7 +263,7 @@ FIRST_TEST(a_stopped_process_is_not_waited_for)
     assert_null(take("l")); /* what it holds alone stays its own */
     assert_int_equal(kill(child, SIGKILL), 0);
     assert_int_equal(waitpid(child, NULL, 0), child);
-    assert_int_equal(unlink(in_folder("l.part-owner")), 0);
+    drop("l.part-owner");
 }
 
 FIXTURE(set_up)

@@ -1,5 +1,5 @@
-/* The chain from the coarse surface to full resolution, on a synthetic pair: truth, cuts, threads, failures.
- */
+/* The chain from the coarse surface to full resolution, on a synthetic pair: cuts, narrow slopes, failures.
+ * Truth: chain/test_accuracy.py. */
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel_cases.h"
 #include "bench/synthetic.h"
@@ -39,71 +39,12 @@ static void bench_close(Bench *b)
     sdm_close(&b->ctx);
 }
 
-static SdmStatus match(SdmContext *ctx, const Bench *b, const SdmMatchInput *in, const SdmWindow *win,
-                       const SdmWindow *need, SdmFineResult *out)
-{
-    const SdmMatchCall call = {.in = in, .coarse = &b->coarse, .win = win, .need = need};
-    return sdm_match_window(ctx, &call, out);
-}
-
 static SdmStatus fine(Bench *b, SdmContext *ctx, int u0, int v0, int w, int h, SdmFineResult *out)
 {
     const SdmMatchInput in = sdm_syn_input(&b->scene, &b->settings);
     const SdmWindow win = {.u0 = u0, .v0 = v0, .w = w, .h = h};
-    return match(ctx, b, &in, &win, &win, out);
-}
-
-/* |error| in pixels of parallax of the valid pixels inside a margin; sorted. Returns their number. */
-static size_t errors_of(const Bench *b, const SdmFineResult *r, int margin, double *out, size_t *all)
-{
-    size_t n = 0;
-    *all = 0;
-    for (int y = margin; y < r->surface.win.h - margin; y++)
-        for (int x = margin; x < r->surface.win.w - margin; x++) {
-            const size_t i = (size_t)y * (size_t)r->surface.win.w + (size_t)x;
-            ++*all;
-            if (r->surface.flags[i] & SDM_QA_VALID)
-                out[n++] = fabs((double)r->surface.h_m[i] - sdm_syn_height(&b->scene, x, y)) * SYN_DU_DH;
-        }
-    qsort(out, n, sizeof *out, ascending);
-    return n;
-}
-
-/* turned: frame rows run down the images. */
-static void recover(const char *cost, double slope, bool turned, double median_px, double p95_px,
-                    double least_valid)
-{
-    enum { W = 640, H = 320 };
-    SDM_CLOSED_BY(bench_close) Bench b = {.scene.down = turned};
-    SDM_CLOSED_BY(sdm_fine_result_free) SdmFineResult r = {0};
-    FREED double *const error = malloc(sizeof *error * W * H);
-    size_t all;
-    assert_non_null(error);
-    bench_open(&b, W, H, slope, cost);
-    assert_int_equal(fine(&b, b.ctx, 0, 0, W, H, &r), SDM_OK);
-    const size_t n = errors_of(&b, &r, 24, error, &all);
-    assert_true(n > 0);
-    print_message(
-        "%s, slope %.2f%s: valid %.4f, error of parallax: median %.4f px, 95 %% %.4f px, 99 %% %.4f px\n",
-        cost, slope, turned ? ", rows down the images" : "", (double)n / (double)all, error[n / 2],
-        error[n * 95 / 100], error[n * 99 / 100]);
-    assert_true((double)n >= least_valid * (double)all);
-    assert_true(error[n / 2] < median_px);
-    assert_true(error[n * 95 / 100] < p95_px);
-}
-
-TEST(known_surface_is_recovered)
-{
-    recover("zncc", 0.0, false, 0.02, 0.05, 0.99);
-    recover("zncc", 0.5, false, 0.03, 0.1, 0.98);
-    recover("zncc", 0.5, true, 0.03, 0.1, 0.98);
-    recover("zncc", 1.0, false, 0.04, 0.2,
-            0.95); /* 45 degrees both ways: 0.4 to 1.6 right pixels a frame pixel */
-}
-
-TEST(other_costs_recover_it_too)
-{
-    recover("census", 0.3, false, 0.05, 0.2, 0.95);
+    const SdmMatchCall call = {.in = &in, .coarse = &b->coarse, .win = &win, .need = &win};
+    return sdm_match_window(ctx, &call, out);
 }
 
 static void same_bytes(const SdmFineResult *a, int ax, int ay, const SdmFineResult *b, int bx, int by, int w,
@@ -143,59 +84,6 @@ TEST(cuts_do_not_matter)
             same_bytes(&whole, start + from, 0, &cut, from, 0, n, h);
         else
             same_bytes(&whole, 0, start + from, &cut, 0, from, w, n);
-    }
-}
-
-/* Levels that compute no more than what is needed give the same pixels there. */
-TEST(what_is_not_needed_does_not_matter)
-{
-    enum { ACROSS = 96, INSIDE = 64 };
-    SDM_CLOSED_BY(bench_close) Bench b = {0};
-    SDM_CLOSED_BY(sdm_fine_result_free) SdmFineResult whole = {0}, part = {0};
-    bench_open(&b, 64, 64, 0.8, "zncc");
-    const int along = (2 * sdm_match_halo(&b.settings, COARSE - 1) + INSIDE + 15) / 16 * 16;
-    bench_close(&b);
-    bench_open(&b, along, ACROSS, 0.8, "zncc");
-    const SdmMatchInput in = sdm_syn_input(&b.scene, &b.settings);
-    const SdmWindow win = {.w = along, .h = ACROSS};
-    const SdmWindow need = {.u0 = (along - INSIDE) / 32 * 16, .w = INSIDE, .h = ACROSS};
-    assert_int_equal(match(b.ctx, &b, &in, &win, &win, &whole), SDM_OK);
-    assert_int_equal(match(b.ctx, &b, &in, &win, &need, &part), SDM_OK);
-    assert_true(part.surface.win.w < along * 2 / 3 && part.surface.win.w >= INSIDE);
-    same_bytes(&whole, (int)need.u0, 0, &part, (int)(need.u0 - part.surface.win.u0), 0, INSIDE, ACROSS);
-}
-
-/* Columns left out of rows, as a turned tile leaves them, give the same pixels in the others: for each coarse
- * row of a triangle. */
-TEST(columns_left_out_do_not_matter)
-{
-    enum { W = 1024, H = 416, ROWS = H >> COARSE };
-    static const char *const costs[] = {"zncc", "census"};
-    int32_t from[ROWS], to[ROWS];
-    for (int y = 0; y < ROWS; y++) { /* the right edge leans, the last rows need nothing */
-        from[y] = y / 4;
-        to[y] = y < ROWS - 8 ? from[y] + 24 : from[y];
-    }
-    const SdmFootprint shape = {.level = COARSE, .rows = ROWS, .from = from, .to = to};
-    for (int c = 0; c < 2; c++) {
-        SDM_CLOSED_BY(bench_close) Bench b = {0};
-        SDM_CLOSED_BY(sdm_fine_result_free) SdmFineResult whole = {0}, part = {0};
-        int differ = 0;
-        bench_open(&b, W, H, 0.8, costs[c]);
-        SdmMatchInput in = sdm_syn_input(&b.scene, &b.settings);
-        const SdmWindow win = {.w = W, .h = H};
-        assert_int_equal(match(b.ctx, &b, &in, &win, &win, &whole), SDM_OK);
-        in.footprint = &shape;
-        assert_int_equal(match(b.ctx, &b, &in, &win, &win, &part), SDM_OK);
-        assert_null(part.surface.extent);
-        for (int y = 0; y < H; y++)
-            if (to[y >> COARSE] > from[y >> COARSE])
-                same_bytes(&whole, from[y >> COARSE] << COARSE, y, &part, from[y >> COARSE] << COARSE, y,
-                           (to[y >> COARSE] - from[y >> COARSE]) << COARSE, 1);
-        for (int y = 0; y < H; y++)
-            differ += !(part.surface.flags[(size_t)y * W + W - 1] & SDM_QA_VALID) &&
-                      (whole.surface.flags[(size_t)y * W + W - 20] & SDM_QA_VALID);
-        assert_true(differ > H / 2); /* something was left out */
     }
 }
 

@@ -24,12 +24,6 @@ static SdmCostJob job_of(const int16_t *left, const int16_t *right, int w, int h
                         .dmax = dmax};
 }
 
-static void fill_noise(int16_t *p, int n, uint64_t seed)
-{
-    for (int i = 0; i < n; i++)
-        p[i] = noise(&seed);
-}
-
 static bool inside(const Volume *v, int x, int y, int half)
 {
     return x >= half && y >= half && x + half < v->width && y + half < v->height;
@@ -77,45 +71,6 @@ TEST(costs_are_symmetric)
                     scores += volume_at(&a, x, y, d) > SDM_SCORE_NONE;
                 }
         assert_int_equal(scores, (H - 4) * (20 + 19 + 18 + 19 + 18 + 17 + 16)); /* 24 - 4 - |d| a row */
-    }
-}
-
-/* Right is left moved two pixels to the right: left x meets right x + 2, so d = 2 wins with 1, and is nowhere
- * an end of the range. */
-TEST(shift_is_found)
-{
-    int16_t left[MAX_N], right[MAX_N];
-    fill_noise(left, MAX_N, 4);
-    fill_noise(right, MAX_N, 5);
-    for (int i = 0; i < MAX_N; i++)
-        if (i % W + 2 < W)
-            right[i + 2] = left[i];
-    sdm_cost_strip_fn *const cost[2] = {k->zncc, k->census};
-    for (int c = 0; c < 2; c++) {
-        const SdmCostJob job = job_of(left, right, W, H, 5, -4, 4);
-        const int margin = c == 1 ? 4 : 0; /* census words reach 4 further */
-        SDM_CLOSED_BY(volume_free) Volume v = {0};
-        volume_of(k, cost[c], &job, &v);
-        for (int y = 2; y < H - 2; y++) {
-            float f[5][W];
-            uint8_t edge[W];
-            const SdmCostRow row = {.y = y,
-                                    .width = W,
-                                    .dmin = -4,
-                                    .dmax = 4,
-                                    .pitch = W,
-                                    .score = v.score + (ptrdiff_t)y * 9 * W};
-            const SdmPickRow out = {f[0], f[1], f[2], f[3], f[4], edge};
-            k->pick_row(&row, &out);
-            for (int x = 2 + margin; x + 2 + 2 + margin < W; x++) {
-                assert_near(volume_at(&v, x, y, 2), 1.0, 2 * EPS);
-                assert_true(out.score[x] == volume_at(&v, x, y, 2));
-                assert_true(roundf(out.residual[x]) == 2.0f);
-                assert_int_equal(edge[x], 0);
-                assert_true(out.mismatch[x] < 0.5f);
-                assert_true(out.runner_up[x] < 0.9f);
-            }
-        }
     }
 }
 

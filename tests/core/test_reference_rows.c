@@ -6,12 +6,6 @@
 
 static const SdmKernels *const k = &sdm_kernels_reference;
 
-static void fill_noise(int16_t *p, int n, uint64_t seed)
-{
-    for (int i = 0; i < n; i++)
-        p[i] = noise(&seed);
-}
-
 /* ---- warp ---- */
 
 typedef struct WarpCase { /* one cell over a row of `width` pixels of an image of 32 x 12 */
@@ -138,28 +132,6 @@ TEST(cubic_weights_by_law)
 }
 
 /* ---- half ---- */
-
-TEST(half_row_by_hand)
-{
-    enum { N = 5 };
-    int16_t row[4][2 * N + 2], out[N];
-    const int16_t *const src[4] = {row[0] + 1, row[1] + 1, row[2] + 1, row[3] + 1};
-    const int16_t constant[] = {0, 1, -1, 2047, -2047};
-    for (size_t c = 0; c < sizeof constant / sizeof *constant; c++) {
-        for (int j = 0; j < 4; j++)
-            for (int i = 0; i < 2 * N + 2; i++)
-                row[j][i] = constant[c];
-        k->half_row(src, N, out);
-        for (int i = 0; i < N; i++)
-            assert_int_equal(out[i], constant[c]);
-    }
-    for (int j = 0; j < 4; j++) /* ramp: pixel i of the half is at 2 i + 0.5, 0.5 of the rows */
-        for (int i = 0; i < 2 * N + 2; i++)
-            row[j][i] = (int16_t)(20 * (i - 1) + 6 * (j - 1));
-    k->half_row(src, N, out);
-    for (int i = 0; i < N; i++)
-        assert_int_equal(out[i], 20 * 2 * i + 10 + 3);
-}
 
 TEST(half_row_nodata_and_rounding)
 {

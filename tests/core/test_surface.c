@@ -1,4 +1,5 @@
-/* Filters of the surface: answers by hand.  That cuts and threads change nothing: test_level_loop.c. */
+/* Filters of the surface: answers by hand.  That cuts and threads change nothing: test_level_loop.c,
+ * chain/test_identity.py. */
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel_cases.h"
 #include "two_contexts.h"
@@ -207,30 +208,33 @@ static int accepted_on_plane(float u, float v, const SdmFillLimit *limit)
                 filled[y * FIELD + x] = 1;
             }
         }
-    const int n = accepted(&s, filled, limit);
-    return n;
+    return accepted(&s, filled, limit);
 }
 
 /* The limit is that of the ground, whichever way it slopes and however far the left view looks aside. */
 TEST(fill_is_as_steep_as_the_limit)
 {
-    const int all = (HOLE1 - HOLE0) * (HOLE1 - HOLE0);
-    const SdmFillLimit nadir = {.rise_m = 5.46f}, aside = {.rise_m = 5.46f, .slant_px = {0.02f, 0.0f}},
-                       none = {.rise_m = INFINITY}, nothing = {.rise_m = 0.0f};
-    assert_int_equal(accepted_on_plane(0.0f, 0.0f, &nadir), all);
-    assert_int_equal(accepted_on_plane(5.4f, 0.0f, &nadir), all);
-    assert_int_equal(accepted_on_plane(5.5f, 0.0f, &nadir), 0);
-    assert_int_equal(accepted_on_plane(0.0f, -5.4f, &nadir), all);
-    assert_int_equal(accepted_on_plane(0.0f, -5.5f, &nadir), 0);
-    assert_int_equal(accepted_on_plane(3.84f, -3.84f, &nadir), all);
-    assert_int_equal(accepted_on_plane(3.9f, -3.9f, &nadir), 0);
-    assert_int_equal(accepted_on_plane(6.1f, 0.0f, &aside), all); /* 6.1 / (1 + 0.02 * 6.1) = 5.44 */
-    assert_int_equal(accepted_on_plane(6.2f, 0.0f, &aside), 0);
-    assert_int_equal(accepted_on_plane(-4.9f, 0.0f, &aside), all); /* 4.9 / (1 - 0.02 * 4.9) = 5.43 */
-    assert_int_equal(accepted_on_plane(-5.0f, 0.0f, &aside), 0);
-    assert_int_equal(accepted_on_plane(-60.0f, 0.0f, &aside), 0); /* the view does not see such a slope */
-    assert_int_equal(accepted_on_plane(400.0f, 0.0f, &none), all);
-    assert_int_equal(accepted_on_plane(0.0f, 0.0f, &nothing), 0);
+    static const struct {
+        float u, v, rise_m, slant;
+        bool all;
+    } of[] = {{0.0f, 0.0f, 5.46f, 0.0f, true},
+              {5.4f, 0.0f, 5.46f, 0.0f, true},
+              {5.5f, 0.0f, 5.46f, 0.0f, false},
+              {0.0f, -5.4f, 5.46f, 0.0f, true},
+              {0.0f, -5.5f, 5.46f, 0.0f, false},
+              {3.84f, -3.84f, 5.46f, 0.0f, true},
+              {3.9f, -3.9f, 5.46f, 0.0f, false},
+              {6.1f, 0.0f, 5.46f, 0.02f, true}, /* 6.1 / (1 + 0.02 * 6.1) */
+              {6.2f, 0.0f, 5.46f, 0.02f, false},
+              {-4.9f, 0.0f, 5.46f, 0.02f, true}, /* 4.9 / (1 - 0.02 * 4.9) */
+              {-5.0f, 0.0f, 5.46f, 0.02f, false},
+              {-60.0f, 0.0f, 5.46f, 0.02f, false}, /* such a slope is not seen */
+              {400.0f, 0.0f, INFINITY, 0.0f, true},
+              {0.0f, 0.0f, 0.0f, 0.0f, false}};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++)
+        assert_int_equal(
+            accepted_on_plane(of[i].u, of[i].v, &(SdmFillLimit){of[i].rise_m, {of[i].slant, 0.0f}}),
+            of[i].all ? (HOLE1 - HOLE0) * (HOLE1 - HOLE0) : 0);
 }
 
 /* A level fill at the foot of a step stays where the step is out of reach. */
@@ -264,7 +268,7 @@ typedef struct Rough {
 } Rough;
 
 /* A plane with noise; in the right half a ridge every 12 px, in the left one none. */
-static Rough rough_surface(int w, int h, int x0, int y0, int whole_w, float ridge_m)
+static Rough rough_surface(int w, int h, float ridge_m)
 {
     Rough r = {.s = surface_of(w, h, NULL, SDM_QA_VALID), .left = malloc((size_t)(w * h) * sizeof(int16_t))};
     assert_non_null(r.left);
@@ -272,13 +276,13 @@ static Rough rough_surface(int w, int h, int x0, int y0, int whole_w, float ridg
         r.ratio[i] = 0.05f;
     for (int y = 0; y < h; y++)
         for (int x = 0; x < w; x++) {
-            const int at = y * w + x, u = x + x0, v = y + y0;
-            uint64_t seed = (uint64_t)(v * 4001 + u + 1);
+            const int at = y * w + x;
+            uint64_t seed = (uint64_t)(y * 4001 + x + 1);
             const float noise = (float)(next_random(&seed) % 1000) / 500.0f - 1.0f;
-            const float slope = 0.5f * (float)u + 0.25f * (float)v;
-            const int phase = u % 12;
+            const float slope = 0.5f * (float)x + 0.25f * (float)y;
+            const int phase = x % 12;
             r.s.h_m[at] =
-                slope + noise + (2 * u > whole_w ? ridge_m * (float)(phase < 6 ? phase : 12 - phase) : 0.0f);
+                slope + noise + (2 * x > w ? ridge_m * (float)(phase < 6 ? phase : 12 - phase) : 0.0f);
             r.s.score[at] = 240;
             r.left[at] = (int16_t)(next_random(&seed) % 200);
         }
@@ -308,26 +312,11 @@ static double off_plane(const SdmSurface *s, int x0, int x1)
 TEST(wiener_smooths_plains_alone)
 {
     enum { W = 640, H = 220 };
-    SDM_CLOSED_BY(rough_free) Rough r = rough_surface(W, H, 0, 0, W, 20.0f);
+    SDM_CLOSED_BY(rough_free) Rough r = rough_surface(W, H, 20.0f);
     const double plain = off_plane(&r.s, 30, W / 2 - 40), ridges = off_plane(&r.s, W / 2 + 40, W - 30);
     assert_int_equal(sdm_surface_wiener(ctx, sdm_kernels_at("auto"), &r.s, r.left, r.ratio, 25.0f), SDM_OK);
     assert_true(off_plane(&r.s, 30, W / 2 - 40) < 0.25 * plain);
     assert_true(off_plane(&r.s, W / 2 + 40, W - 30) > 0.95 * ridges);
-}
-
-/* A part of the window with the reach around it gives the same, with any number of threads. */
-TEST(wiener_agrees_in_cuts)
-{
-    enum { W = 700, H = 230, X = 90, Y = 17, CUT_W = 560, CUT_H = 200, R = SDM_WIENER_REACH };
-    SDM_CLOSED_BY(rough_free)
-    Rough whole = rough_surface(W, H, 0, 0, W, 3.0f), cut = rough_surface(CUT_W, CUT_H, X, Y, W, 3.0f);
-    assert_int_equal(
-        sdm_surface_wiener(ctx, sdm_kernels_at("auto"), &whole.s, whole.left, whole.ratio, 25.0f), SDM_OK);
-    assert_int_equal(sdm_surface_wiener(ctx3, &sdm_kernels_reference, &cut.s, cut.left, cut.ratio, 25.0f),
-                     SDM_OK);
-    for (int y = R; y < CUT_H - R; y++)
-        assert_memory_equal(cut.s.h_m + y * CUT_W + R, whole.s.h_m + (y + Y) * W + X + R,
-                            (CUT_W - 2 * R) * sizeof(float));
 }
 
 RUN_TESTS(setup, teardown)

@@ -48,7 +48,6 @@ TEST_CTX(peaks_of_parts)
 #endif
     enum { BYTES = 64 << 20, SLACK = 4 << 20 }; /* the system counts by batches of pages */
     char *const block = malloc(BYTES);
-    assert_non_null(block);
     for (int64_t i = 0; i < BYTES; i += 512)
         ((volatile char *)block)[i] = 1;
     const int64_t large = sdm_memory_resident(ctx);

@@ -29,4 +29,25 @@ static inline const char *fuzz_file(const char *name)
     return fuzz_path;
 }
 
+/* Put the input into a file. */
+static inline void fuzz_write(const char *path, const uint8_t *data, size_t size)
+{
+    FILE *const f = fopen(path, "wb");
+    if (!f || fwrite(data, 1, size, f) != size || fclose(f) != 0)
+        abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* A target that is given a context of default options. */
+#define FUZZ_IN(ctx)                                                                                         \
+    static void fuzz_in(SdmContext *ctx, const uint8_t *data, size_t size);                                  \
+    int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)                                             \
+    {                                                                                                        \
+        SdmContext *made = NULL;                                                                             \
+        if (sdm_open(&made, NULL) == SDM_OK)                                                                 \
+            fuzz_in(made, data, size);                                                                       \
+        sdm_close(&made);                                                                                    \
+        return 0;                                                                                            \
+    }                                                                                                        \
+    static void fuzz_in(SdmContext *ctx, const uint8_t *data, size_t size)

@@ -33,12 +33,9 @@ static void write_files(const char *text, size_t size)
     }
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_IN(ctx)
 {
-    SdmContext *ctx;
     SdmCamera *camera = NULL;
-    if (sdm_open(&ctx, NULL) != SDM_OK)
-        return 0;
     CPLPushErrorHandler(CPLQuietErrorHandler);
     write_files((const char *)data, size);
     const SdmStatus st = sdm_aster_open_tables(ctx, BASE, "3N", &camera);
@@ -53,6 +50,4 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     sdm_camera_close(&camera);
     VSIRmdirRecursive("/vsimem/fuzz");
     CPLPopErrorHandler();
-    sdm_close(&ctx);
-    return 0;
 }

@@ -40,12 +40,9 @@ static double read_all(SdmContext *ctx, SdmHdf4 *file)
     return sum;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_IN(ctx)
 {
-    SdmContext *ctx;
     SdmHdf4 *file = NULL;
-    if (sdm_open(&ctx, NULL) != SDM_OK)
-        return 0;
     CPLPushErrorHandler(CPLQuietErrorHandler);
     VSIFCloseL(VSIFileFromMemBuffer(PATH, (GByte *)(uintptr_t)data, size, FALSE));
     const SdmStatus st = sdm_hdf4_open(ctx, PATH, &file);
@@ -55,6 +52,4 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     sdm_hdf4_close(&file);
     VSIUnlink(PATH);
     CPLPopErrorHandler();
-    sdm_close(&ctx);
-    return 0;
 }

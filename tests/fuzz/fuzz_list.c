@@ -6,21 +6,11 @@
 
 #include <string.h>
 
-static void write_input(const char *path, const uint8_t *data, size_t size)
+FUZZ_IN(ctx)
 {
-    FILE *const f = fopen(path, "wb");
-    if (!f || fwrite(data, 1, size, f) != size || fclose(f))
-        abort();
-}
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
-{
-    SdmContext *ctx = NULL;
     SdmPaths paths = {0};
     const char *const path = fuzz_file("list.txt");
-    write_input(path, data, size);
-    if (sdm_open(&ctx, NULL) != SDM_OK)
-        abort();
+    fuzz_write(path, data, size);
     const SdmStatus st = sdm_stack_paths(ctx, NULL, 0, path, &paths);
     if (st == SDM_OK ? paths.count == 0 : st != SDM_ERR_INPUT || !strstr(sdm_error(ctx), path))
         abort();
@@ -31,6 +21,4 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             abort();
     }
     sdm_paths_free(&paths);
-    sdm_close(&ctx);
-    return 0;
 }

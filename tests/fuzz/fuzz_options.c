@@ -25,15 +25,14 @@ static void expect_round_trip(SdmContext *ctx, const SdmOptions *opt)
         abort();
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_IN(ctx)
 {
     char text[LONGEST + 1], *words[MOST_WORDS];
     int count = 0;
-    SdmContext *ctx;
     SdmOptions opt;
     SdmCommandLine line = {.name = "run", .command = SDM_CMD_RUN, .max = 2};
-    if (size == 0 || size > LONGEST || sdm_open(&ctx, NULL) != SDM_OK)
-        return 0;
+    if (size == 0 || size > LONGEST)
+        return;
     memcpy(text, data, size);
     text[size] = '\0';
     for (char *word = text; word && count < MOST_WORDS;) {
@@ -49,6 +48,4 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         abort();
     if (st == SDM_OK)
         expect_round_trip(ctx, &opt);
-    sdm_close(&ctx);
-    return 0;
 }

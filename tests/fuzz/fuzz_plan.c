@@ -94,16 +94,11 @@ static void read_plan(SdmContext *ctx)
     sdm_job_close(&job);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_IN(ctx)
 {
-    SdmContext *ctx = NULL;
     write_input(data, size);
-    if (sdm_open(&ctx, NULL) != SDM_OK)
-        abort();
     if (size && data[0] == '{')
         read_plan(ctx);
     else
         read_list(ctx);
-    sdm_close(&ctx);
-    return 0;
 }

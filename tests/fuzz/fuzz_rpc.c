@@ -36,12 +36,9 @@ static void write_text(const char *path, const void *text, size_t size)
     }
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_IN(ctx)
 {
-    SdmContext *ctx;
     SdmScene *scene = NULL;
-    if (sdm_open(&ctx, NULL) != SDM_OK)
-        return 0;
     if (GDALGetDriverCount() == 0)
         GDALAllRegister();
     CPLPushErrorHandler(CPLQuietErrorHandler);
@@ -61,6 +58,4 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     sdm_scene_close(&scene);
     VSIRmdirRecursive("/vsimem/rpc");
     CPLPopErrorHandler();
-    sdm_close(&ctx);
-    return 0;
 }

@@ -96,27 +96,20 @@ static SdmStatus read_back(SdmContext *ctx, const char *path, int kind)
     return st;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_IN(ctx)
 {
     static Whole whole[2];
     static uint8_t bytes[LONGEST];
     const char *const path = fuzz_file("unit.sdm");
-    SdmContext *ctx;
     if (!whole[0].size)
         make_whole(path, whole);
     const int kind = size ? data[0] & 1 : 0;
     const Whole *const good = &whole[kind];
     memcpy(bytes, good->bytes, good->size);
     const size_t n = size > 1 ? damage(bytes, good->size, data + 1, size - 1) : good->size;
-    FILE *const f = fopen(path, "wb");
-    if (!f || fwrite(bytes, 1, n, f) != n || fclose(f) != 0)
-        abort();
-    if (sdm_open(&ctx, NULL) != SDM_OK)
-        return 0;
+    fuzz_write(path, bytes, n);
     const bool same = n == good->size && memcmp(bytes, good->bytes, n) == 0;
     const SdmStatus st = read_back(ctx, path, kind);
     if ((st == SDM_OK) != same || (st != SDM_OK && !*sdm_error(ctx)))
         abort();
-    sdm_close(&ctx);
-    return 0;
 }

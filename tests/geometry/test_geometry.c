@@ -268,33 +268,4 @@ TEST(every_file)
     sdm_close(&c.ctx);
 }
 
-/* The reader must not pass over what it does not understand, nor a wrong value. */
-TEST(faults_are_seen)
-{
-    static const char *const bad[] = {"locate 1 2 -> 3 4",
-                                      "locate 1 2 3 -> here",
-                                      "lokate 1 2 3 -> 4 5",
-                                      "project 3 45 0 -> 0 9999",
-                                      "locate 0 0 0 -> nowhere",
-                                      "locate 0 0 0 -> 3.001 45.153477183",
-                                      "scene moon x",
-                                      "scene parallel EPSG:32631 0.6 1 2",
-                                      "scene parallel EPSG:4326 0.6 1 2 0 3 0 -2",
-                                      "scene parallel EPSG:32631 0.6 1 0 0 2 0 -3"}; /* singular */
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        char line[128];
-        Cases c = {.ctx = default_context(), .file = "(expected)", .tolerance_m = 0.01, .tolerance_px = 0.01};
-        strcpy(line, "scene parallel EPSG:32631 0.6 499995 10 0 5000005 0 -10");
-        take_line(&c, line);
-        strcpy(line, "locate 0 0 0 -> 3 45.153477183");
-        take_line(&c, line);
-        assert_int_equal(c.failed, 0);
-        strcpy(line, bad[i]);
-        take_line(&c, line);
-        assert_true(c.failed > 0);
-        close_scene(&c);
-        sdm_close(&c.ctx);
-    }
-}
-
 RUN_TESTS(NULL, NULL)

@@ -58,8 +58,6 @@ written=$(grep -oE '\bsdm_[a-z_]+\(' "$tests/abi.c" | tr -d '(' | sort -u)
 [ "$written" = "$guard" ] || complain "tests/library/abi.c lacks or has more than cmake/stereodem.map: $(diff <(echo "$written") <(echo "$guard") | head -5)"
 compile "$work/abi" "$tests/abi.c" -Wno-unused-function
 "$work/abi" || complain "the shared library has another SDM_ABI than its header"
-compile "$work/threads" "$tests/threads.c" -D_POSIX_C_SOURCE=200809L -pthread -Wno-unused-function
-"$work/threads" >"$work/out" 2>"$work/err" || complain "threads: $(cat "$work/out" "$work/err")"
 cc -std=c11 -shared -fPIC -I"$prefix/include" "$source_dir/tests/cli/external.c" -o "$work/plugin.so" "$folder/libstereodem.a" \
     -lgdal -lproj -lcjson -ldeflate -fopenmp -pthread -ldl -lm 2>"$work/err" ||
     complain "the static library in a shared object: $(head -3 "$work/err")"

@@ -69,8 +69,7 @@ static void sanitizer_finds(int wrong, const char *what)
 
 TEST(good_kernel_passes)
 {
-    if (run_faulty(0) != SDM_OK)
-        fail_msg("%s", sdm_error(ctx));
+    assert_ok(ctx, run_faulty(0));
 }
 
 TEST(divergent_barriers_are_found)

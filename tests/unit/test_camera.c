@@ -95,6 +95,13 @@ static void made_locate(const Made *m, const double image[3], double ground[3])
     assert_true(sdm_intersect_height(p, dir, image[2], ground));
 }
 
+static SdmCamera *opened(SdmContext *ctx, const SdmAsterArrays *in)
+{
+    SdmCamera *cam = NULL;
+    assert_int_equal(sdm_camera_open_aster(ctx, "made", in, &cam), SDM_OK);
+    return cam;
+}
+
 static double distance_m(const double a[3], const double b[3])
 {
     double p[3], q[3], d = 0;
@@ -117,8 +124,7 @@ TEST_CTX(made_orbit)
                   .lon_deg = place[c / 2][0],
                   .phase_deg = place[c / 2][1]};
         SdmAsterArrays in = make(&m);
-        SdmCamera *cam = NULL;
-        assert_int_equal(sdm_camera_open_aster(ctx, "made", &in, &cam), SDM_OK);
+        SdmCamera *cam = opened(ctx, &in);
         assert_string_equal(cam->kind, "aster");
         for (double row = -900; row <= 5000; row += 590)
             for (double col = -820; col <= 4920; col += 574)
@@ -151,11 +157,10 @@ TEST_CTX(rounded_sights)
     for (int c = 0; c < SCENES; ++c) {
         Made m = {.first_row = -232, .dt_s = 2.199e-3, .back = 0.0137 * c, .lon_deg = 5, .phase_deg = 135};
         SdmAsterArrays in = make(&m);
-        SDM_CLOSED_BY(sdm_camera_close) SdmCamera *exact = NULL, *rounded = NULL;
-        assert_int_equal(sdm_camera_open_aster(ctx, "exact", &in, &exact), SDM_OK);
+        SDM_CLOSED_BY(sdm_camera_close) SdmCamera *exact = opened(ctx, &in), *rounded = NULL;
         for (int i = 0; i < NROW * NCOL * 3; ++i)
             m.sight[i] = round(m.sight[i] * 1e6) / 1e6;
-        assert_int_equal(sdm_camera_open_aster(ctx, "rounded", &in, &rounded), SDM_OK);
+        rounded = opened(ctx, &in);
         for (double col = 0; col <= 4100; col += 100, ++n) {
             const double image[3] = {col, 2000, 0};
             double want[3], a[3], b[3];
@@ -177,14 +182,14 @@ TEST_CTX(velocity_kinds)
     SdmAsterArrays in = make(&m);
     SdmCamera *cam[3] = {NULL};
     double geocentric[NROW * NCOL * 2], fixed[NROW * 3];
-    assert_int_equal(sdm_camera_open_aster(ctx, "inertial", &in, &cam[0]), SDM_OK);
+    cam[0] = opened(ctx, &in);
     for (int k = 0; k < NROW; ++k) {
         const double *const p = m.position + 3 * k, *const v = m.velocity + 3 * k;
         fixed[3 * k] = v[0] + OMEGA * p[1], fixed[3 * k + 1] = v[1] - OMEGA * p[0], fixed[3 * k + 2] = v[2];
     }
     assert_true(sqrt(sdm_dot3(fixed, fixed)) > 7570);
     in.velocity_mps = fixed;
-    assert_int_equal(sdm_camera_open_aster(ctx, "Earth-fixed", &in, &cam[1]), SDM_OK);
+    cam[1] = opened(ctx, &in);
     for (int k = 0; k < NROW * NCOL; ++k) {
         const double image[3] = {m.lattice[2 * k], m.lattice[2 * k + 1], 0};
         double g[3];
@@ -194,7 +199,7 @@ TEST_CTX(velocity_kinds)
     }
     in.velocity_mps = NULL;
     in.geocentric_deg = geocentric;
-    assert_int_equal(sdm_camera_open_aster(ctx, "none", &in, &cam[2]), SDM_OK);
+    cam[2] = opened(ctx, &in);
     for (int k = 1; k < 3; ++k) {
         const double image[3] = {100, 4000, 300};
         double a[3], b[3];
@@ -217,13 +222,12 @@ TEST_CTX(noise_is_averaged)
 {
     Made m = {.first_row = -39, .dt_s = 2.199e-3, .back = 0.523, .lon_deg = 5, .phase_deg = 135};
     SdmAsterArrays in = make(&m);
-    SDM_CLOSED_BY(sdm_camera_close) SdmCamera *clean = NULL, *noisy = NULL;
-    assert_int_equal(sdm_camera_open_aster(ctx, "clean", &in, &clean), SDM_OK);
+    SDM_CLOSED_BY(sdm_camera_close) SdmCamera *clean = opened(ctx, &in), *noisy = NULL;
     for (int i = 0; i < NROW * 3; ++i) {
         m.position[i] += 0.4 * sin(17.0 * i * i);
         m.velocity[i] += 0.07 * sin(5.0 + 23.0 * i * i);
     }
-    assert_int_equal(sdm_camera_open_aster(ctx, "noisy", &in, &noisy), SDM_OK);
+    noisy = opened(ctx, &in);
     for (double row = 0; row <= 4600; row += 1150) {
         const double image[3] = {4000, row, 0};
         double a[3], b[3];
@@ -239,8 +243,7 @@ TEST_CTX(nowhere)
 {
     Made m = {.first_row = -232, .dt_s = 2.199e-3, .lon_deg = 5, .phase_deg = 135};
     SdmAsterArrays in = make(&m);
-    SDM_CLOSED_BY(sdm_camera_close) SdmCamera *cam = NULL;
-    assert_int_equal(sdm_camera_open_aster(ctx, "made", &in, &cam), SDM_OK);
+    SDM_CLOSED_BY(sdm_camera_close) SdmCamera *cam = opened(ctx, &in);
     const double mid[3] = {2050, 2100, 0};
     double g[3], image[2];
     sdm_camera_locate(cam, 1, mid, g);
@@ -285,10 +288,8 @@ TEST_CTX(damaged_tables)
             table[damage[i].table][damage[i].at] += 1e5; /* metres off, yet at a possible distance */
         else
             table[damage[i].table][damage[i].at] = damage[i].value;
-        assert_int_equal(sdm_camera_open_aster(ctx, "tables", &in, &cam), SDM_ERR_INPUT);
+        assert_refused(ctx, sdm_camera_open_aster(ctx, "tables", &in, &cam), SDM_ERR_INPUT, damage[i].word);
         assert_null(cam);
-        if (!strstr(sdm_error(ctx), damage[i].word))
-            fail_msg("'%s' lacks '%s'", sdm_error(ctx), damage[i].word);
     }
 }
 

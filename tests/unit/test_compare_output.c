@@ -1,10 +1,8 @@
-/* What comes out of a comparison: refusals, the page, text and JSON, a failed allocation. */
+/* What comes out of a comparison: refusals, the page, the semivariance. */
 // SPDX-License-Identifier: Apache-2.0
 #include "compare_case.h"
 #include "core/stats.h"
 #include "tests/folder.h"
-
-#include <cJSON.h>
 
 TEST(faults_are_named)
 {
@@ -103,27 +101,6 @@ TEST(semivariance_is_of_dowd)
     const double median = sdm_median_f32(size, n);
     assert_int_equal(lag.pairs, n);
     assert_near(lag.semivariance_m2, 0.5 * 2.198 * median * median, 0.03 * lag.semivariance_m2);
-}
-
-TEST(text_and_json_hold_the_figures)
-{
-    SdmCompareResult r = {
-        .cells = 5, .coverage = 0.25, .raw = {.count = 4, .median_m = 1.25}, .note = "said \"so\""};
-    r.water.cells = 3;
-    char text[4096];
-    text_of(&r, text, sizeof text);
-    assert_non_null(strstr(text, "coverage 25.00 %"));
-    assert_non_null(strstr(text, "median 1.250"));
-    assert_non_null(strstr(text, "note: said"));
-    cJSON *const figures = cJSON_CreateObject();
-    sdm_compare_json(&r, figures);
-    char *const json = cJSON_PrintUnformatted(figures);
-    assert_non_null(strstr(json, "\"median\":1.25"));
-    assert_non_null(strstr(json, "\"water\""));
-    assert_null(strstr(json, "\"cloud\""));
-    assert_non_null(strstr(json, "said \\\"so\\\""));
-    cJSON_free(json);
-    cJSON_Delete(figures);
 }
 
 RUN_TESTS(make_folder, remove_folder)

@@ -140,41 +140,33 @@ TEST(few_points_give_a_height)
     assert_near(r.move.move_m[2], -2.0, 0.05);
 }
 
-/* The text becomes the file of points; NULL: there is none, or it is there already. */
-static void refused_points(const char *path, const char *text, const SdmCompareOptions *opt,
-                           SdmStatus expected, const char *words)
-{
-    if (text)
-        write_text(path, text);
-    refused_with(path, opt, expected, words);
-}
-
 TEST(wrong_points_are_named)
 {
+#define FEATURE(geometry)                                                                                    \
+    "{\"type\": \"FeatureCollection\", \"features\": [{\"type\": \"Feature\", \"properties\": {}, "          \
+    "\"geometry\": {" geometry "}}]}"
+    static const struct {
+        const char *path, *text, *words;
+    } of[] = {
+        {CSV, "x,y,name\n600100,4899900,b\n", "no column of heights"},
+        {CSV, "a,b,z\n600100,4899900,1\n", "no column of places"},
+        {CSV, "x,y,z\n600100,4899900,1\n600100,4899900,high\n", "line 3, column z is 'high'"},
+        {CSV, "x,y,z\n600100,4899900,\n", "no heights"},
+        {CSV, "x,y,z\n", "has no points"},
+        {JSON, FEATURE("\"type\": \"Point\", \"coordinates\": [4.2, 44.2]"), "no heights"},
+        {JSON, FEATURE("\"type\": \"LineString\", \"coordinates\": [[4.2, 44.2, 1], [4.3, 44.2, 1]]"),
+         "has no points"},
+        {CSV, "x,y,z\n100,200,3\n", "none of its 1 points lies on"},
+        {CSV, "lon,lat,z\n50,-20,3\n", "none of its 1 points lies on"},
+    };
     write_terrain(DEM, 0.0, 0.0, 0.0, false);
-    refused_points(CSV, "x,y,z\n100,200,3\n", NULL, SDM_ERR_DATA, "none of its 1 points lies on");
-    refused_points(CSV, "lon,lat,z\n50,-20,3\n", NULL, SDM_ERR_DATA, "none of its 1 points lies on");
-    refused_points(CSV, "x,y,name\n600100,4899900,b\n", NULL, SDM_ERR_INPUT, "no column of heights");
-    refused_points(CSV, "a,b,z\n600100,4899900,1\n", NULL, SDM_ERR_INPUT, "no column of places");
-    refused_points(CSV, "x,y,z\n600100,4899900,1\n600100,4899900,high\n", NULL, SDM_ERR_INPUT,
-                   "line 3, column z is 'high'");
-    refused_points(CSV, "x,y,z\n600100,4899900,\n", NULL, SDM_ERR_INPUT, "no heights");
-    refused_points(CSV, "x,y,z\n", NULL, SDM_ERR_INPUT, "has no points");
-    refused_points(
-        JSON,
-        "{\"type\": \"FeatureCollection\", \"features\": [{\"type\": \"Feature\", \"properties\": {}, "
-        "\"geometry\": "
-        "{\"type\": \"Point\", \"coordinates\": [4.2, 44.2]}}]}",
-        NULL, SDM_ERR_INPUT, "no heights");
-    refused_points(
-        JSON,
-        "{\"type\": \"FeatureCollection\", \"features\": [{\"type\": \"Feature\", \"properties\": {}, "
-        "\"geometry\": "
-        "{\"type\": \"LineString\", \"coordinates\": [[4.2, 44.2, 1], [4.3, 44.2, 1]]}}]}",
-        NULL, SDM_ERR_INPUT, "has no points");
-    refused_points("/vsimem/none.csv", NULL, NULL, SDM_ERR_INPUT, "neither a raster nor points");
-    refused_points(CSV, "x,y,z\n600100,4899900,1\n", &(SdmCompareOptions){.difference = "/tmp/e.tif"},
-                   SDM_ERR_USAGE, "needs a raster as reference");
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        write_text(of[i].path, of[i].text);
+        refused_with(of[i].path, NULL, i < 7 ? SDM_ERR_INPUT : SDM_ERR_DATA, of[i].words);
+    }
+    refused_with("/vsimem/none.csv", NULL, SDM_ERR_INPUT, "neither a raster nor points");
+    refused_with(CSV, &(SdmCompareOptions){.difference = "/tmp/e.tif"}, SDM_ERR_USAGE,
+                 "needs a raster as reference");
 }
 
 TEST(every_allocation_may_fail)

@@ -126,8 +126,7 @@ static int64_t peak_of(int count)
     opt.last = count;
     opt.overwrite = true;
     SDM_CLOSED_BY(sdm_close) SdmContext *own = context_of(&options);
-    if (sdm_disparity_run(own, "l_%d.tif", "r_%d.tif", &options, &opt, &result) != SDM_OK)
-        fail_msg("%s", sdm_error(own));
+    assert_ok(own, sdm_disparity_run(own, "l_%d.tif", "r_%d.tif", &options, &opt, &result));
     assert_int_equal(result.frames, count);
     return sdm_memory_peak(own);
 }

@@ -4,8 +4,10 @@
 #include "geo/projector.h"
 #include "tests/case.h"
 
-static SdmStatus choose(const char *t_srs, double tr, double lon, double lat, double gsd, SdmGrid *grid,
-                        char *why)
+static SdmGrid g; /* the last one chosen, and the sentence */
+static char why[1024];
+
+static SdmStatus choose(const char *t_srs, double tr, double lon, double lat, double gsd)
 {
     SdmOptions opt = default_options();
     SDM_CLOSED_BY(sdm_close) SdmContext *ctx = NULL;
@@ -13,8 +15,8 @@ static SdmStatus choose(const char *t_srs, double tr, double lon, double lat, do
     opt.tr = tr;
     SdmStatus st = sdm_open(&ctx, &opt); /* refuses what is absurd whatever the scene */
     if (st == SDM_OK)
-        st = sdm_grid_choose(ctx, &opt, lon, lat, gsd, grid);
-    snprintf(why, 1024, "%s", sdm_error(ctx));
+        st = sdm_grid_choose(ctx, &opt, lon, lat, gsd, &g);
+    snprintf(why, sizeof why, "%s", sdm_error(ctx));
     return st;
 }
 
@@ -27,9 +29,7 @@ TEST(zones)
                  {-180.0, 10.0, "\"32601\"]]"}, {179.9, 10.0, "\"32660\"]]"}, {540.0, 10.0, "\"32601\"]]"},
                  {20.0, 84.5, "\"3413\"]]"},    {20.0, -80.5, "\"3031\"]]"},  {5.999, 83.9, "\"32631\"]]"}};
     for (size_t i = 0; i < sizeof place / sizeof *place; i++) {
-        SdmGrid g;
-        char why[1024];
-        assert_int_equal(choose(NULL, 0, place[i].lon, place[i].lat, 15.0, &g, why), SDM_OK);
+        assert_int_equal(choose(NULL, 0, place[i].lon, place[i].lat, 15.0), SDM_OK);
         assert_non_null(strstr(g.wkt, place[i].code));
         assert_false(g.geographic);
         assert_true(g.spacing == 30.0);
@@ -52,9 +52,7 @@ TEST(spacings)
              {"EPSG:4326", 0, 10, 0.7, 0.05 / 3600},
              {"EPSG:4326", 0.0005, 10, 15, 0.0005}};
     for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
-        SdmGrid g;
-        char why[1024];
-        assert_int_equal(choose(t[i].srs, t[i].tr, 20, t[i].lat, t[i].gsd, &g, why), SDM_OK);
+        assert_int_equal(choose(t[i].srs, t[i].tr, 20, t[i].lat, t[i].gsd), SDM_OK);
         assert_true(fabs(g.spacing / t[i].want - 1.0) < 1e-14);
         assert_int_equal(g.geographic, t[i].srs != NULL);
     }
@@ -81,9 +79,7 @@ TEST(refusals)
                {NULL, 1e12, "--tr"},
                {NULL, INFINITY, "--tr"}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        SdmGrid g;
-        char why[1024];
-        assert_int_equal(choose(bad[i].srs, bad[i].tr, 20, 10, 15, &g, why), SDM_ERR_USAGE);
+        assert_int_equal(choose(bad[i].srs, bad[i].tr, 20, 10, 15), SDM_ERR_USAGE);
         if (!strstr(why, bad[i].says))
             fail_msg("%s %g: %s", bad[i].srs ? bad[i].srs : "-", bad[i].tr, why);
     }
@@ -91,21 +87,19 @@ TEST(refusals)
 
 TEST(other_units)
 {
-    SdmGrid g;
-    char why[1024];
-    assert_int_equal(choose("EPSG:2263", 0, -74.0, 40.7, 15.0, &g, why), SDM_OK); /* US survey feet */
+    assert_int_equal(choose("EPSG:2263", 0, -74.0, 40.7, 15.0), SDM_OK); /* US survey feet */
     assert_true(g.spacing == 100.0);
-    assert_int_equal(choose("+proj=laea +lat_0=10 +lon_0=20 +datum=WGS84", 0, 20, 10, 15, &g, why), SDM_OK);
+    assert_int_equal(choose("+proj=laea +lat_0=10 +lon_0=20 +datum=WGS84", 0, 20, 10, 15), SDM_OK);
     assert_true(g.spacing == 30.0);
-    assert_int_equal(choose("EPSG:3857", 0, 20, 60, 15, &g, why), SDM_OK); /* measured on the ground */
+    assert_int_equal(choose("EPSG:3857", 0, 20, 60, 15), SDM_OK); /* measured on the ground */
     assert_true(g.spacing == 50.0);
-    assert_int_equal(choose("EPSG:3857", 1, 20, 86, 15, &g, why), SDM_ERR_USAGE); /* 0.07 m there */
+    assert_int_equal(choose("EPSG:3857", 1, 20, 86, 15), SDM_ERR_USAGE); /* 0.07 m there */
     assert_non_null(strstr(why, "m on the ground"));
 }
 
 TEST(covers_on_multiples)
 {
-    SdmGrid g = {.spacing = 30.0};
+    g = (SdmGrid){.spacing = 30.0};
     const double b[4] = {500001.0, 999999.0, 500091.0, 1000031.0};
     assert_int_equal(sdm_grid_cover(NULL, b, &g), SDM_OK);
     assert_true(g.x0 == 499980.0 && g.y0 == 1000050.0 && g.cols == 4 && g.rows == 2);
@@ -132,10 +126,8 @@ TEST(cells_on_the_ground)
              {"EPSG:4326", 0.001, 60, 111.32 * 0.70711},
              {"EPSG:4326", 0.001, -80, 111.32 * 0.41671}};
     for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
-        SdmGrid g;
-        char why[1024];
         double side_m = 0.0;
-        assert_int_equal(choose(t[i].srs, t[i].tr, 20, t[i].lat, 15, &g, why), SDM_OK);
+        assert_int_equal(choose(t[i].srs, t[i].tr, 20, t[i].lat, 15), SDM_OK);
         assert_int_equal(sdm_grid_ground_m(NULL, &g, 20, t[i].lat, &side_m), SDM_OK);
         assert_true(fabs(side_m / t[i].want_m - 1.0) < 0.005);
     }
@@ -144,10 +136,8 @@ TEST(cells_on_the_ground)
 TEST(projector_round_trip)
 {
     /* lon 3 lat 0 is (500000, 0) of UTM 31N; 0.3 deg east of it at lat 45.5 some 23.4 km */
-    SdmGrid g;
-    char why[1024];
     SdmProjector *p;
-    assert_int_equal(choose("EPSG:32631", 0, 3, 45, 15, &g, why), SDM_OK);
+    assert_int_equal(choose("EPSG:32631", 0, 3, 45, 15), SDM_OK);
     assert_int_equal(sdm_projector_open(NULL, g.wkt, &p), SDM_OK);
     double x[3] = {3.0, 3.3, NAN}, y[3] = {0.0, 45.5, 1.0};
     sdm_projector_forward(p, 3, x, y);
@@ -158,7 +148,7 @@ TEST(projector_round_trip)
     assert_true(fabs(x[1] - 3.3) < 1e-11 && fabs(y[1] - 45.5) < 1e-11 && isnan(x[2]));
     sdm_projector_close(&p);
     sdm_projector_close(&p);
-    assert_int_equal(choose("EPSG:4326", 0, 3, 45, 15, &g, why), SDM_OK); /* lat, lon by its authority */
+    assert_int_equal(choose("EPSG:4326", 0, 3, 45, 15), SDM_OK); /* lat, lon by its authority */
     assert_int_equal(sdm_projector_open(NULL, g.wkt, &p), SDM_OK);
     x[0] = 3.0;
     y[0] = 45.0;
@@ -175,10 +165,9 @@ TEST(projectors_in_turn)
     static const int codes[] = {32631, 32632, 32631, 2154, 32631};
     SdmProjector *p[5];
     for (int i = 0; i < 5; i++) {
-        char name[16], why[1024];
-        SdmGrid g;
+        char name[16];
         snprintf(name, sizeof name, "EPSG:%d", codes[i]);
-        assert_int_equal(choose(name, 0, 3, 45, 15, &g, why), SDM_OK);
+        assert_int_equal(choose(name, 0, 3, 45, 15), SDM_OK);
         assert_int_equal(sdm_projector_open(NULL, g.wkt, &p[i]), SDM_OK);
         if (i == 1) /* what is not found is not kept */
             assert_int_not_equal(sdm_projector_open(NULL, "rubbish", &p[2]), SDM_OK);

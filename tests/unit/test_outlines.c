@@ -60,13 +60,16 @@ static SdmOutlineGrid grid_of(const char *crs, double x0, double y0, double size
         .wkt = crs, .transform = {x0, size, 0.0, y0, 0.0, -size}, .cols = SIDE, .rows = SIDE};
 }
 
-static void must_burn(const SdmOutlineGrid *grid)
+static void must_burn_of(const SdmOutlineSource *source, const SdmOutlineGrid *grid)
 {
     char error[512];
-    const SdmStatus st =
-        burn(&(SdmOutlineSource){.option = "--mask", .path = NAME}, grid, error, sizeof error);
-    if (st)
+    if (burn(source, grid, error, sizeof error))
         fail_msg("%s", error);
+}
+
+static void must_burn(const SdmOutlineGrid *grid)
+{
+    must_burn_of(&(SdmOutlineSource){.option = "--mask", .path = NAME}, grid);
 }
 
 static void refused(const SdmOutlineSource *source, SdmStatus expected, const char *words)
@@ -193,7 +196,6 @@ TEST(round_a_pole)
 /* Values by a field; later features lie above; empty is 0; other geometries are ignored. */
 TEST(values_of_a_field)
 {
-    char error[512];
     const SdmOutlineGrid grid = grid_of("EPSG:32631", 500000, 5000000, 10);
     const SdmOutlineSource source = {.option = "--class", .path = NAME, .field = "class"};
 #define SQUARE(value, x0, x1)                                                                                \
@@ -205,7 +207,7 @@ TEST(values_of_a_field)
                        "501000") ",{\"type\":\"Feature\",\"properties\":{},\"geometry\":{\"type\":\"Point\","
                                  "\"coordinates\":[500500,4999500]}}",
                    32631);
-    assert_int_equal(burn(&source, &grid, error, sizeof error), SDM_OK);
+    must_burn_of(&source, &grid);
     assert_int_equal(cell[10], 1);
     assert_int_equal(cell[60], 17);
     assert_int_equal(cell[95], 0);
@@ -213,7 +215,7 @@ TEST(values_of_a_field)
     must_burn(&grid);
     assert_int_equal(cell[95], 1); /* without the field all are */
     SdmOutlineSource some = {.option = "--mask", .path = NAME, .where = "Class > 1"};
-    assert_int_equal(burn(&some, &grid, error, sizeof error), SDM_OK);
+    must_burn_of(&some, &grid);
     assert_int_equal(cell[10], 0);
     assert_int_equal(cell[60], 1);
     some.where = "Class > 99";
@@ -240,9 +242,8 @@ TEST(what_is_of_no_use)
     write_one("Polygon", "[[[30,45],[31,45],[31,46],[30,45]]]", 0);
     refused(&source, SDM_ERR_DATA, "none of its polygons covers the centre of a cell");
     source.may_miss = true;
-    char error[512];
     const SdmOutlineGrid grid = grid_of("EPSG:32631", 500000, 5000000, 10);
-    assert_int_equal(burn(&source, &grid, error, sizeof error), SDM_OK);
+    must_burn_of(&source, &grid);
     write_text("/vsimem/outlines.csv", "id,WKT\n1,\"POLYGON ((3 45,4 45,4 46,3 45))\"\n");
     refused(&(SdmOutlineSource){.option = "--mask", .path = "/vsimem/outlines.csv"}, SDM_ERR_INPUT,
             "has no coordinate reference system");
@@ -274,7 +275,6 @@ TEST(odd_polygons)
 /* A GeoPackage of two layers, a zipped shapefile. */
 TEST(layers_and_archives)
 {
-    char error[512];
     const SdmOutlineGrid grid = grid_of("EPSG:32631", 500000, 5000000, 10);
     write_one("Polygon", "[[[500000,5000000],[501000,5000000],[501000,4999000],[500000,5000000]]]", 32631);
     GDALDatasetH const from = GDALOpenEx(NAME, GDAL_OF_VECTOR, NULL, NULL, NULL);
@@ -285,7 +285,7 @@ TEST(layers_and_archives)
     assert_non_null(GDALDatasetCopyLayer(to, GDALDatasetGetLayer(from, 0), "glaciers", NULL));
     GDALClose(to);
     SdmOutlineSource source = {.option = "--mask", .path = "/vsimem/outlines.gpkg", .layer = "any"};
-    assert_int_equal(burn(&source, &grid, error, sizeof error), SDM_OK); /* the only layer needs no name */
+    must_burn_of(&source, &grid); /* the only layer needs no name */
     GDALDatasetH const more = GDALOpenEx(source.path, GDAL_OF_VECTOR | GDAL_OF_UPDATE, NULL, NULL, NULL);
     assert_non_null(GDALDatasetCopyLayer(more, GDALDatasetGetLayer(from, 0), "lakes", NULL));
     GDALClose(more);
@@ -294,7 +294,7 @@ TEST(layers_and_archives)
     source.layer = NULL;
     refused(&source, SDM_ERR_INPUT, "(glaciers, lakes); name one with --layer");
     source.layer = "lakes";
-    assert_int_equal(burn(&source, &grid, error, sizeof error), SDM_OK);
+    must_burn_of(&source, &grid);
     assert_int_equal(cell[5 * SIDE + 50], 1);
     source.where = "nothing = 1"; /* SQLite tells it late */
     refused(&source, SDM_ERR_INPUT, "cannot be applied to --mask");
@@ -317,9 +317,7 @@ TEST(layers_and_archives)
         assert_int_equal(VSIFWriteL(data, 1, (size_t)size, f), size);
         VSIFCloseL(f);
     }
-    assert_int_equal(burn(&(SdmOutlineSource){.option = "--mask", .path = "/vsimem/outlines.zip"}, &grid,
-                          error, sizeof error),
-                     SDM_OK);
+    must_burn_of(&(SdmOutlineSource){.option = "--mask", .path = "/vsimem/outlines.zip"}, &grid);
     assert_int_equal(cell[5 * SIDE + 50], 1);
     assert_int_equal(cell[95 * SIDE + 50], 0);
 }

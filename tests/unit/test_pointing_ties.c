@@ -97,25 +97,6 @@ static void meet(const Tie *t, double f, const double dir[2], double out[3])
     out[2] = asin(nn) / SDM_DEG;
 }
 
-TEST(rays_meet)
-{
-    NEED(RAINIER "ties_3N_3B.csv");
-    static double height[TIES], gap[TIES];
-    double angle = 0, absolute = 0;
-    for (int i = 0; i < TIES; i++) {
-        double got[3];
-        meet(&tie[i], 0.0, tie[i].across, got);
-        height[i] = got[0], gap[i] = got[1];
-        angle += got[2] / TIES, absolute += fabs(got[1]) / TIES;
-    }
-    qsort(height, TIES, sizeof *height, ascending);
-    qsort(gap, TIES, sizeof *gap, ascending);
-    assert_true(fabs(height[TIES / 100] - 8) < 15 && fabs(height[TIES - 1 - TIES / 100] - 2560) < 25);
-    assert_true(fabs(height[TIES / 2] - 560) < 15);
-    assert_true(fabs(gap[TIES / 2] + 24) < 2 && fabs(absolute - 26) < 2);
-    assert_true(fabs(angle - 31.0) < 0.1);
-}
-
 /* Mean |gap| in metres of the ties with side[i] == which, the right points corrected by p; *bias: mean gap. */
 static double mean_gap(const uint8_t *side, int which, const SdmPointing *p, double *bias)
 {

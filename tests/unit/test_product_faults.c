@@ -1,43 +1,40 @@
 /* Refusals, failing allocations and two runs on one output while the products are written.  Full disks and kills:
- * faults/fault_disk.py, fault_stop.py. */
+ * faults/fault_disk.py, fault_stop.py; an output that was taken over: fault_two_runs.py. */
 // SPDX-License-Identifier: Apache-2.0
 #include "product/output_files.h"
 #include "product_case.h"
 
-static SdmStatus check(const char *output, bool overwrite, const char *co, const char *input, char *why)
-{
-    SdmOptions opt = default_options();
-    opt.output = output;
-    opt.overwrite = overwrite;
-    opt.co[0] = co;
-    SDM_CLOSED_BY(sdm_close) SdmContext *ctx = context_of(&opt);
-    const SdmStatus st = sdm_product_check(ctx, &opt, &input, input ? 1 : 0);
-    snprintf(why, 1024, "%s", sdm_error(ctx));
-    return st;
-}
-
 TEST(refusals)
 {
-    char why[1024];
     const char *const out = in_folder("x.tif"), *const in = in_folder("x_qa.tif");
-    assert_int_equal(check(out, false, NULL, NULL, why), SDM_OK);
-    assert_int_equal(check(NULL, false, NULL, NULL, why), SDM_ERR_USAGE);
-    assert_int_equal(check("/no/such/folder/x.tif", false, NULL, NULL, why), SDM_ERR_IO);
-    assert_non_null(strstr(why, "/no/such/folder"));
-    assert_int_equal(check(folder, false, NULL, NULL, why), SDM_ERR_USAGE);
-    assert_non_null(strstr(why, "is a folder"));
-    assert_int_equal(check("/dev/null", true, NULL, NULL, why), SDM_ERR_USAGE);
-    put_bytes("x_qa.tif", "", 0);
-    assert_int_equal(check(out, false, NULL, NULL, why), SDM_ERR_USAGE);
-    assert_non_null(strstr(why, "--overwrite"));
-    assert_int_equal(check(out, true, NULL, NULL, why), SDM_OK);
-    assert_int_equal(check(out, true, NULL, in, why), SDM_ERR_USAGE);
-    assert_non_null(strstr(why, "overwrite the input"));
-    assert_int_equal(check(out, true, "COMPRESS=ZSTD", NULL, why), SDM_OK);
-    assert_int_equal(check(out, true, "COMPRESS=JPEG", NULL, why), SDM_ERR_USAGE);
-    assert_int_equal(check(out, true, "COMPRES=ZSTD", NULL, why), SDM_ERR_USAGE);
-    assert_non_null(strstr(why, "COMPRES"));
-    assert_int_equal(check(out, true, "TILING_SCHEME=GoogleMapsCompatible", NULL, why), SDM_ERR_USAGE);
+    const struct {
+        const char *output, *co, *input;
+        bool overwrite;
+        SdmStatus st;
+        const char *why;
+    } of[] = {{out, NULL, NULL, false, SDM_OK, ""},
+              {NULL, NULL, NULL, false, SDM_ERR_USAGE, ""},
+              {"/no/such/folder/x.tif", NULL, NULL, false, SDM_ERR_IO, "/no/such/folder"},
+              {folder, NULL, NULL, false, SDM_ERR_USAGE, "is a folder"},
+              {"/dev/null", NULL, NULL, true, SDM_ERR_USAGE, ""},
+              {out, NULL, NULL, false, SDM_ERR_USAGE, "--overwrite"}, /* from here on there is x_qa.tif */
+              {out, NULL, NULL, true, SDM_OK, ""},
+              {out, NULL, in, true, SDM_ERR_USAGE, "overwrite the input"},
+              {out, "COMPRESS=ZSTD", NULL, true, SDM_OK, ""},
+              {out, "COMPRESS=JPEG", NULL, true, SDM_ERR_USAGE, ""},
+              {out, "COMPRES=ZSTD", NULL, true, SDM_ERR_USAGE, "COMPRES"},
+              {out, "TILING_SCHEME=GoogleMapsCompatible", NULL, true, SDM_ERR_USAGE, ""}};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        SdmOptions opt = default_options();
+        opt.output = of[i].output;
+        opt.overwrite = of[i].overwrite;
+        opt.co[0] = of[i].co;
+        if (i == 5)
+            put_bytes("x_qa.tif", "", 0);
+        SDM_CLOSED_BY(sdm_close) SdmContext *ctx = context_of(&opt);
+        assert_refused(ctx, sdm_product_check(ctx, &opt, &of[i].input, of[i].input ? 1 : 0), of[i].st,
+                       of[i].why);
+    }
     unlink(in);
 }
 
@@ -88,32 +85,6 @@ static void put_parts(const SdmOutputFiles *files)
 {
     for (int i = 0; i < SDM_FILES; i++)
         put(files->part[i], files->run);
-}
-
-/* A run whose output another one has taken over renames nothing and removes its own files alone. */
-TEST(an_output_that_was_lost)
-{
-    static SdmOutputFiles own, other;
-    const char *const path = in_folder("t.tif");
-    SdmLease *lease = NULL;
-    SdmContext *ctx = default_context();
-    assert_int_equal(sdm_output_files_name(ctx, path, &own), SDM_OK);
-    assert_int_equal(sdm_output_files_name(ctx, path, &other), SDM_OK);
-    assert_string_not_equal(own.part[SDM_FILE_DEM], other.part[SDM_FILE_DEM]);
-    assert_int_equal(sdm_lease_take_output(ctx, path, &lease), SDM_OK);
-    put_parts(&own);
-    put_parts(&other);
-    put(other.marker, "1 12345678\n");
-    put(sdm_lease_path(lease), "elsewhere/pid:[1]/b 1 77 0\n");
-    assert_refused(ctx, sdm_output_files_rename(ctx, &own, 1, lease), SDM_ERR_IO,
-                   "is held by another run now");
-    sdm_output_files_leave(&own);
-    assert_int_equal(count_files("t.tif.part-"), SDM_FILES + 2); /* the other's, its marker, its lease */
-    assert_int_equal(count_files("t"), SDM_FILES + 2);
-    sdm_lease_release(&lease);
-    unlink(path);
-    sdm_close(&ctx);
-    empty_folder();
 }
 
 /* It was lost while files were renamed: the new holder finds which, and removes them. */

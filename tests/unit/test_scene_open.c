@@ -1,12 +1,11 @@
-/* Reader: the three ASTER deliveries, pairs, masks, stretch, windows. */
+/* Reader: the three ASTER deliveries, pairs, masks, stretch.  Windows, also turned ones: chain/test_identity.py. */
 // SPDX-License-Identifier: Apache-2.0
 #include "rasters.h"
 
 static SdmScene *open_ok(SdmContext *ctx, const char *a, const char *b)
 {
     SdmScene *scene = NULL;
-    if (sdm_scene_open(ctx, sdm_options(ctx), a, b, &scene) != SDM_OK)
-        fail_msg("%s", sdm_error(ctx));
+    assert_ok(ctx, sdm_scene_open(ctx, sdm_options(ctx), a, b, &scene));
     return scene;
 }
 
@@ -112,67 +111,6 @@ TEST_CTX(radiometry_by_hand)
     }
     fclose(f);
     GDALClose(ds);
-}
-
-/* A turned window has the same pixels. */
-static void turned(SdmContext *ctx, SdmImage *im, SdmImageWindow at)
-{
-    const size_t n = (size_t)(at.w * at.h) * 2;
-    FREED int16_t *const rows = malloc(n), *const columns = malloc(n);
-    unsigned any[2] = {0, 0};
-    memset(columns, 1, n);
-    assert_int_equal(sdm_image_read(ctx, im, at, false, rows, NULL, &any[0]), SDM_OK);
-    assert_int_equal(sdm_image_read(ctx, im, at, true, columns, NULL, &any[1]), SDM_OK);
-    assert_int_equal(any[0], any[1]);
-    for (int64_t y = 0; y < at.h; ++y)
-        for (int64_t x = 0; x < at.w; ++x)
-            assert_int_equal(columns[x * at.h + y], rows[y * at.w + x]);
-}
-
-/* A pixel does not depend on the window; outside there is nothing. */
-static void windows(SdmContext *ctx, SdmImage *im)
-{
-    const int64_t w = im->width, h = im->height;
-    int16_t *const all = malloc((size_t)(w * h) * 2), part[40 * 30];
-    uint8_t *const sat = malloc((size_t)(w * h)), sat_part[40 * 30];
-    read_image(ctx, im, all, sat);
-    for (int k = 0; k < 60; ++k) {
-        const int64_t x0 = k * 61 % (w + 60) - 50, y0 = k * 97 % (h + 50) - 40;
-        memset(part, 1, sizeof part);
-        memset(sat_part, 9, sizeof sat_part);
-        assert_int_equal(
-            sdm_image_read(ctx, im, (SdmImageWindow){x0, y0, 40, 30}, false, part, sat_part, NULL), SDM_OK);
-        for (int64_t y = y0; y < y0 + 30; ++y)
-            for (int64_t x = x0; x < x0 + 40; ++x) {
-                const bool in = x >= 0 && x < w && y >= 0 && y < h;
-                const int64_t at = (y - y0) * 40 + x - x0;
-                assert_int_equal(part[at], in ? all[y * w + x] : SDM_Q_NODATA);
-                assert_int_equal(sat_part[at], in ? sat[y * w + x] : 0);
-            }
-    }
-    assert_int_equal(sdm_image_read(ctx, im, (SdmImageWindow){-1000000, 5, 40, 30}, false, part, NULL, NULL),
-                     SDM_OK);
-    assert_int_equal(part[77], SDM_Q_NODATA);
-    turned(ctx, im, (SdmImageWindow){-70, -3, w + 80, h + 9});
-    turned(ctx, im, (SdmImageWindow){w - 33, 129, 300, h});
-    turned(ctx, im, (SdmImageWindow){3, -1000000, 40, 30});
-    free(all);
-    free(sat);
-}
-
-TEST_CTX(windows_agree)
-{
-    if (have(HDF)) {
-        SDM_CLOSED_BY(sdm_scene_close) SdmScene *aster = open_ok(ctx, HDF, NULL);
-        windows(ctx, aster->view[0].image);
-    }
-    Raster r = PLAIN;
-    r.type = GDT_Float32, r.nodata = 77;
-    write_raster("win_a.tif", r);
-    write_raster("win_b.tif", PLAIN);
-    SDM_CLOSED_BY(sdm_scene_close) SdmScene *scene = open_ok(ctx, "win_a.tif", "win_b.tif");
-    windows(ctx, scene->view[0].image);
-    windows(ctx, scene->view[1].image);
 }
 
 /* ---- pairs ---- */
