@@ -136,6 +136,14 @@ static int fault(const char *name, int works)
     }                                                                                                        \
     pthread_mutex_unlock(&fake.lock);                                                                        \
     return code;
+/* A call whose body is an expression or two. */
+#define SHORT(name, works, arguments, ...)                                                                   \
+    SHOWN int32_t name arguments;                                                                            \
+    int32_t name arguments                                                                                   \
+    {                                                                                                        \
+        BEGIN(works) __VA_ARGS__;                                                                            \
+        END                                                                                                  \
+    }
 
 /* Do a stream's first n pieces of work. */
 static void do_work(Stream *s, int n)
@@ -191,51 +199,20 @@ static int give(void *p, int locked)
 
 /* ---- the device ---- */
 
-CALL(cuInit, unsigned flags){BEGIN(0) END}
-
-CALL(cuDriverGetVersion, int *out)
-{
-    BEGIN(0)
-    *out = (int)setting("FAKE_CUDA_DRIVER", 99000);
-    END
-}
-
-CALL(cuGetErrorString, int32_t error, const char **out)
-{
-    BEGIN(0)
-    *out = error == OUT_OF_MEMORY ? "out of memory" : error == 719 ? "unspecified launch failure" : NULL;
-    code = *out ? OK : INVALID;
-    END
-}
-
-CALL(cuDeviceGetCount, int *out)
-{
-    BEGIN(0)
-    *out = (int)setting("FAKE_CUDA_DEVICES", 1);
-    END
-}
-
-CALL(cuDeviceGet, int32_t *out, int index)
-{
-    BEGIN(0)
-    *out = index;
-    code = index < setting("FAKE_CUDA_DEVICES", 1) ? OK : 101;
-    END
-}
-
-CALL(cuDeviceGetName, char *out, int size, int32_t device)
-{
-    BEGIN(0)
-    snprintf(out, (size_t)size, "Fake %d", (int)device);
-    END
-}
-
-CALL(cuDeviceTotalMem_v2, size_t *out, int32_t device)
-{
-    BEGIN(0)
-    *out = (size_t)setting("FAKE_CUDA_MIB", 4096) << 20;
-    END
-}
+SHORT(cuInit, 0, (unsigned flags), (void)flags)
+SHORT(cuDriverGetVersion, 0, (int *out), *out = (int)setting("FAKE_CUDA_DRIVER", 99000))
+SHORT(cuGetErrorString, 0, (int32_t error, const char **out),
+      *out = error == OUT_OF_MEMORY ? "out of memory"
+             : error == 719         ? "unspecified launch failure"
+                                    : NULL;
+      code = *out ? OK : INVALID)
+SHORT(cuDeviceGetCount, 0, (int *out), *out = (int)setting("FAKE_CUDA_DEVICES", 1))
+SHORT(cuDeviceGet, 0, (int32_t * out, int index), *out = index;
+      code = index < setting("FAKE_CUDA_DEVICES", 1) ? OK : 101)
+SHORT(cuDeviceGetName, 0, (char *out, int size, int32_t device),
+      snprintf(out, (size_t)size, "Fake %d", (int)device))
+SHORT(cuDeviceTotalMem_v2, 0, (size_t * out, int32_t device),
+      *out = (size_t)setting("FAKE_CUDA_MIB", 4096) << 20)
 
 CALL(cuDeviceGetAttribute, int *out, int what, int32_t device)
 {
@@ -252,45 +229,13 @@ CALL(cuDeviceGetAttribute, int *out, int what, int32_t device)
     END
 }
 
-CALL(cuDevicePrimaryCtxRetain, void **out, int32_t device)
-{
-    BEGIN(1)
-    *out = &fake;
-    fake.contexts++;
-    END
-}
-
-CALL(cuDevicePrimaryCtxRelease_v2, int32_t device)
-{
-    BEGIN(0)
-    fake.contexts--;
-    END
-}
-
-CALL(cuCtxPushCurrent_v2, void *context)
-{
-    BEGIN(0)
-    code = context == &fake ? OK : INVALID;
-    pushed += code == OK;
-    END
-}
-
-CALL(cuCtxPopCurrent_v2, void **out)
-{
-    BEGIN(0)
-    *out = &fake;
-    code = pushed-- > 0 ? OK : INVALID;
-    END
-}
-
-CALL(cuMemGetInfo_v2, size_t *left, size_t *all)
-{
-    BEGIN(0)
-    *all = (size_t)setting("FAKE_CUDA_MIB", 4096) << 20;
-    *left = (size_t)setting("FAKE_CUDA_FREE_MIB", setting("FAKE_CUDA_MIB", 4096)) << 20;
-    code = pushed > 0 ? OK : INVALID;
-    END
-}
+SHORT(cuDevicePrimaryCtxRetain, 1, (void **out, int32_t device), *out = &fake; fake.contexts++)
+SHORT(cuDevicePrimaryCtxRelease_v2, 0, (int32_t device), fake.contexts--)
+SHORT(cuCtxPushCurrent_v2, 0, (void *context), code = context == &fake ? OK : INVALID; pushed += code == OK)
+SHORT(cuCtxPopCurrent_v2, 0, (void **out), *out = &fake; code = pushed-- > 0 ? OK : INVALID)
+SHORT(cuMemGetInfo_v2, 0, (size_t * left, size_t *all), *all = (size_t)setting("FAKE_CUDA_MIB", 4096) << 20;
+      *left = (size_t)setting("FAKE_CUDA_FREE_MIB", setting("FAKE_CUDA_MIB", 4096)) << 20;
+      code = pushed > 0 ? OK : INVALID)
 
 CALL(cuModuleLoadData, void **out, const void *image)
 {
@@ -303,12 +248,7 @@ CALL(cuModuleLoadData, void **out, const void *image)
     END
 }
 
-CALL(cuModuleUnload, void *module)
-{
-    BEGIN(0)
-    fake.modules--;
-    END
-}
+SHORT(cuModuleUnload, 0, (void *module), fake.modules--)
 
 CALL(cuModuleGetFunction, void **out, void *module, const char *name)
 {
@@ -352,12 +292,7 @@ CALL(cuStreamCreate, Stream **out, unsigned flags)
     END
 }
 
-CALL(cuStreamSynchronize, Stream *s)
-{
-    BEGIN(1)
-    do_work(s, s->count);
-    END
-}
+SHORT(cuStreamSynchronize, 1, (Stream * s), do_work(s, s->count))
 
 CALL(cuStreamDestroy_v2, Stream *s)
 {
@@ -369,31 +304,11 @@ CALL(cuStreamDestroy_v2, Stream *s)
     END
 }
 
-CALL(cuEventCreate, Event **out, unsigned flags)
-{
-    BEGIN(1)
-    *out = calloc(1, sizeof **out);
-    (*out)->timed = !(flags & 2);
-    fake.events++;
-    END
-}
-
-CALL(cuEventDestroy_v2, Event *e)
-{
-    BEGIN(0)
-    free(e);
-    fake.events--;
-    END
-}
-
-CALL(cuEventRecord, Event *e, Stream *s)
-{
-    BEGIN(1)
-    e->stream = s;
-    e->behind = s->done + s->count;
-    e->recorded = 1;
-    END
-}
+SHORT(cuEventCreate, 1, (Event * *out, unsigned flags), *out = calloc(1, sizeof **out);
+      (*out)->timed = !(flags & 2); fake.events++)
+SHORT(cuEventDestroy_v2, 0, (Event * e), free(e); fake.events--)
+SHORT(cuEventRecord, 1, (Event * e, Stream *s), e->stream = s; e->behind = s->done + s->count;
+      e->recorded = 1)
 
 CALL(cuEventSynchronize, Event *e)
 {
@@ -403,24 +318,14 @@ CALL(cuEventSynchronize, Event *e)
     END
 }
 
-CALL(cuEventElapsedTime, float *ms, Event *first, Event *last)
-{
-    BEGIN(1)
-    code = first->timed && last->timed && first->recorded && last->recorded ? OK : INVALID;
-    *ms = 0.25f;
-    END
-}
+SHORT(cuEventElapsedTime, 1, (float *ms, Event *first, Event *last),
+      code = first->timed && last->timed && first->recorded && last->recorded ? OK : INVALID;
+      *ms = 0.25f)
 
 /* ---- memory, copies, launches ---- */
 
-CALL(cuMemAlloc_v2, uint64_t *out, size_t bytes)
-{
-    BEGIN(1)
-    void *p = NULL;
-    code = take(&p, bytes, 0);
-    *out = (uint64_t)(uintptr_t)p;
-    END
-}
+SHORT(cuMemAlloc_v2, 1, (uint64_t * out, size_t bytes), void *p = NULL; code = take(&p, bytes, 0);
+      *out = (uint64_t)(uintptr_t)p)
 
 CALL(cuMemFree_v2, uint64_t p)
 {
@@ -432,19 +337,8 @@ CALL(cuMemFree_v2, uint64_t p)
     END
 }
 
-CALL(cuMemHostAlloc, void **out, size_t bytes, unsigned flags)
-{
-    BEGIN(1)
-    code = take(out, bytes, 1);
-    END
-}
-
-CALL(cuMemFreeHost, void *p)
-{
-    BEGIN(0)
-    code = give(p, 1);
-    END
-}
+SHORT(cuMemHostAlloc, 1, (void **out, size_t bytes, unsigned flags), code = take(out, bytes, 1))
+SHORT(cuMemFreeHost, 0, (void *p), code = give(p, 1))
 
 /* Ordinary memory is read or written before the call returns, after what the stream has to do before. */
 static int copy(Stream *s, void *to, const void *from, size_t bytes, const void *host, const void *device)
@@ -461,19 +355,10 @@ static int copy(Stream *s, void *to, const void *from, size_t bytes, const void 
     return OK;
 }
 
-CALL(cuMemcpyHtoDAsync_v2, uint64_t to, const void *from, size_t bytes, Stream *s)
-{
-    BEGIN(1)
-    code = copy(s, (void *)(uintptr_t)to, from, bytes, from, (void *)(uintptr_t)to);
-    END
-}
-
-CALL(cuMemcpyDtoHAsync_v2, void *to, uint64_t from, size_t bytes, Stream *s)
-{
-    BEGIN(1)
-    code = copy(s, to, (void *)(uintptr_t)from, bytes, to, (void *)(uintptr_t)from);
-    END
-}
+SHORT(cuMemcpyHtoDAsync_v2, 1, (uint64_t to, const void *from, size_t bytes, Stream *s),
+      code = copy(s, (void *)(uintptr_t)to, from, bytes, from, (void *)(uintptr_t)to))
+SHORT(cuMemcpyDtoHAsync_v2, 1, (void *to, uint64_t from, size_t bytes, Stream *s),
+      code = copy(s, to, (void *)(uintptr_t)from, bytes, to, (void *)(uintptr_t)from))
 
 CALL(cuMemsetD8Async, uint64_t to, unsigned char value, size_t bytes, Stream *s)
 {
