@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""Pairs of images from which no DEM must come: no cameras, no overlap, nothing to match, mirrored, exchanged."""
+"""Pairs of images from which no DEM must come: no cameras, no overlap, nothing to match, mirrored, exchanged; height ranges that
+cannot be, and images too small for theirs."""
 # fault_pairs.py STEREODEM SOURCE_FOLDER
 # SPDX-License-Identifier: Apache-2.0
 import json
@@ -9,6 +10,7 @@ import struct
 
 import fault_base as base
 
+PAIR, OUTPUT = ("pair/left.tif", "pair/right.tif"), ("-o", "o.tif")
 TOO_FEW = ("too few matches",)
 
 
@@ -27,50 +29,43 @@ def write_pairs(bench):
 def no_cameras(bench, views):
     width, height, data, rpc = views[1]
     base.write_tiff("norpc.tif", width, height, "uint16", data)
-    bench.refuse("no RPC, right", 1, ["norpc.tif", "RPC"], "a.tif", "norpc.tif", "-o", "o.tif")
-    bench.refuse("no RPC, left", 1, ["norpc.tif", "RPC"], "norpc.tif", "b.tif", "-o", "o.tif")
-    bench.refuse("same image twice", 2, ["a.tif"], "a.tif", "a.tif", "-o", "o.tif")
+    bench.refuse("no RPC, right", 1, ["norpc.tif", "RPC"], "a.tif", "norpc.tif", *OUTPUT)
+    bench.refuse("no RPC, left", 1, ["norpc.tif", "RPC"], "norpc.tif", "b.tif", *OUTPUT)
+    bench.refuse("same image twice", 2, ["a.tif"], "a.tif", "a.tif", *OUTPUT)
     base.put("copy.tif", base.content("a.tif"))
-    bench.refuse("a copy of the image", 1, ["a.tif", "copy.tif"], "a.tif", "copy.tif", "-o", "o.tif")
+    bench.refuse("a copy of the image", 1, ["a.tif", "copy.tif"], "a.tif", "copy.tif", *OUTPUT)
     far = list(rpc)
     far[4] += 3.0  # LAT_OFF
     base.write_tiff("far.tif", width, height, "uint16", data, far)
-    bench.refuse("no overlap", 1, ["footprints", "overlap", "a.tif lies at lon", "far.tif at lon"], "a.tif", "far.tif", "-o", "o.tif")
+    bench.refuse("no overlap", 1, ["footprints", "overlap", "a.tif lies at lon", "far.tif at lon"], "a.tif", "far.tif", *OUTPUT)
     beside = list(rpc)
     beside[5] += 0.2  # LONG_OFF
     base.write_tiff("beside.tif", width, height, "uint16", data, beside)
-    bench.refuse("no overlap, next scene", 1, ["footprints", "overlap", "lat"], "a.tif", "beside.tif", "-o", "o.tif")
+    bench.refuse("no overlap, next scene", 1, ["footprints", "overlap", "lat"], "a.tif", "beside.tif", *OUTPUT)
     for name, index, value in (("NaN", 15, float("nan")), ("zero scale", 9, 0.0), ("infinite", 40, float("inf")),
-                               ("zero denominator", 32, 0.0)):
+                               ("zero denominator", 32, 0.0), ("all zero", slice(None), [0.0] * 92)):
         bad = list(rpc)
         bad[index] = value
         base.write_tiff("badrpc.tif", width, height, "uint16", data, bad)
-        bench.refuse(f"RPC: {name}", 1, ["badrpc.tif"], "a.tif", "badrpc.tif", "-o", "o.tif")
-    zero = [0.0] * 92
-    base.write_tiff("badrpc.tif", width, height, "uint16", data, zero)
-    bench.refuse("RPC: all zero", 1, ["badrpc.tif"], "a.tif", "badrpc.tif", "-o", "o.tif")
+        bench.refuse(f"RPC: {name}", 1, ["badrpc.tif"], "a.tif", "badrpc.tif", *OUTPUT)
 
 
 def nothing_to_match(bench, views):
     width, height, data, rpc = views[1]
     n = width * height
-    base.write_tiff("bad.tif", width, height, "uint16", bytes(2 * n), rpc)
-    bench.refuse("all zero, right", 1, ["bad.tif", "no usable pixel"], "a.tif", "bad.tif", "-o", "o.tif")
     base.write_tiff("badleft.tif", width, height, "uint16", bytes(2 * n), views[0][3])
-    bench.refuse("all zero, left", 1, ["badleft.tif", "no usable pixel"], "badleft.tif", "b.tif", "-o", "o.tif")
-    base.write_tiff("bad.tif", width, height, "float32", struct.pack("<f", float("nan")) * n, rpc)
-    bench.refuse("all NaN", 1, ["bad.tif", "no usable pixel"], "a.tif", "bad.tif", "-o", "o.tif")
-    base.write_tiff("bad.tif", width, height, "float32", struct.pack("<f", float("inf")) * n, rpc)
-    bench.refuse("all infinite", 1, ["bad.tif", "no usable pixel"], "a.tif", "bad.tif", "-o", "o.tif")
-    base.write_tiff("bad.tif", width, height, "uint16", struct.pack("<H", 700) * n, rpc)
-    bench.refuse("one value", 1, ["bad.tif", "no usable pixel"], "a.tif", "bad.tif", "-o", "o.tif")
+    bench.refuse("all zero, left", 1, ["badleft.tif", "no usable pixel"], "badleft.tif", "b.tif", *OUTPUT)
+    for name, kind, sample in (("all zero", "uint16", bytes(2)), ("all NaN", "float32", struct.pack("<f", float("nan"))),
+                               ("all infinite", "float32", struct.pack("<f", float("inf"))), ("one value", "uint16", struct.pack("<H", 700))):
+        base.write_tiff("bad.tif", width, height, kind, sample * n, rpc)
+        bench.refuse(f"{name}, right", 1, ["bad.tif", "no usable pixel"], "a.tif", "bad.tif", *OUTPUT)
     base.write_tiff("bad.tif", 1, 1, "uint16", b"\1\2", rpc)
-    bench.refuse("one pixel", 1, ["bad.tif", "1 x 1"], "a.tif", "bad.tif", "-o", "o.tif")
-    bench.refuse("one pixel, left", 1, ["bad.tif", "1 x 1"], "bad.tif", "b.tif", "-o", "o.tif")
+    bench.refuse("one pixel", 1, ["bad.tif", "1 x 1"], "a.tif", "bad.tif", *OUTPUT)
+    bench.refuse("one pixel, left", 1, ["bad.tif", "1 x 1"], "bad.tif", "b.tif", *OUTPUT)
     lone = bytearray(2 * n)
     lone[n:n + 2] = b"\1\2"
     base.write_tiff("bad.tif", width, height, "uint16", bytes(lone), rpc)
-    bench.refuse("one usable pixel", 1, [], "a.tif", "bad.tif", "-o", "o.tif", also=("bad.tif", *TOO_FEW))
+    bench.refuse("one usable pixel", 1, [], "a.tif", "bad.tif", *OUTPUT, also=("bad.tif", *TOO_FEW))
 
 
 def undeclared_fill(bench, views):
@@ -97,11 +92,6 @@ def undeclared_fill(bench, views):
     bench.check("floats without fill: no word of it", done.returncode == 0 and "no data" not in done.stderr, done.stderr)
 
 
-def elsewhere_in_height(bench, _):
-    """The user's own range is the first thing to doubt."""
-    bench.refuse("terrain below --hmin", 1, ["--hmin", "a.tif"], "a.tif", "b.tif", "-o", "o.tif", "--hmin", "5000", "--hmax", "6000")
-
-
 def noise(seed, views, k, kind):
     """White noise, or noise smoothed over a few pixels, in the geometry of view k."""
     width, height, _, rpc = views[k]
@@ -116,58 +106,92 @@ def noise(seed, views, k, kind):
     return width, height, "uint16", struct.pack(f"<{len(flat)}H", *flat), rpc
 
 
+def upside_down(width, height, data):
+    return b"".join(data[2 * width * y:2 * width * (y + 1)] for y in range(height - 1, -1, -1))
+
+
 def must_not_match(bench, views):
     """Each would give a plausible but wrong DEM if the number of matches were not looked at."""
     for kind in ("white", "smooth"):
         for seed in (1, 2):
             base.write_tiff("n0.tif", *noise(seed, views, 0, kind))
             base.write_tiff("n1.tif", *noise(seed + 100, views, 1, kind))
-            bench.refuse(f"{kind} noise {seed}, both", 1, ["n0.tif", "n1.tif"], "n0.tif", "n1.tif", "-o", "o.tif", also=TOO_FEW)
+            bench.refuse(f"{kind} noise {seed}, both", 1, ["n0.tif", "n1.tif"], "n0.tif", "n1.tif", *OUTPUT, also=TOO_FEW)
             for optimizer in ("sgm",) if seed == 1 else ():
-                bench.refuse(f"{kind} noise, {optimizer}", 1, ["n0.tif", "n1.tif"], "n0.tif", "n1.tif", "-o", "o.tif",
+                bench.refuse(f"{kind} noise, {optimizer}", 1, ["n0.tif", "n1.tif"], "n0.tif", "n1.tif", *OUTPUT,
                              "--optimizer", optimizer, also=TOO_FEW)
-            bench.refuse(f"{kind} noise {seed}, right", 1, ["a.tif", "n1.tif"], "a.tif", "n1.tif", "-o", "o.tif", also=TOO_FEW)
+            bench.refuse(f"{kind} noise {seed}, right", 1, ["a.tif", "n1.tif"], "a.tif", "n1.tif", *OUTPUT, also=TOO_FEW)
     for k, names in ((1, ("a.tif", "bad.tif")), (0, ("bad.tif", "b.tif"))):
         width, height, data, rpc = views[k]
-        base.write_tiff("bad.tif", width, height, "uint16", base.mirrored(width, height, 2, data), rpc)
-        bench.refuse(f"view {k} mirrored", 1, list(names), *names, "-o", "o.tif", also=TOO_FEW)
-        upside = b"".join(data[2 * width * y:2 * width * (y + 1)] for y in range(height - 1, -1, -1))
-        base.write_tiff("bad.tif", width, height, "uint16", upside, rpc)
-        bench.refuse(f"view {k} upside down", 1, list(names), *names, "-o", "o.tif", also=TOO_FEW)
-        turned = base.mirrored(width, height, 2, upside)
-        base.write_tiff("bad.tif", width, height, "uint16", turned, rpc)
-        bench.refuse(f"view {k} turned by 180 degrees", 1, list(names), *names, "-o", "o.tif", also=TOO_FEW)
-    bench.make("simulate", "--quiet", "-o", "strange", "--layout", "rpc", "--width", "400", "--height", "400", "--seed",
-               "77")
+        upside = upside_down(width, height, data)
+        for how, samples in (("mirrored", base.mirrored(width, height, 2, data)), ("upside down", upside),
+                             ("turned by 180 degrees", base.mirrored(width, height, 2, upside))):
+            base.write_tiff("bad.tif", width, height, "uint16", samples, rpc)
+            bench.refuse(f"view {k} {how}", 1, list(names), *names, *OUTPUT, also=TOO_FEW)
+    bench.make("simulate", "--quiet", "-o", "strange", "--layout", "rpc", "--width", "400", "--height", "400", "--seed", "77")
     width, height, data = base.read_raster("strange/right.tif", "uint16")
     base.write_tiff("bad.tif", width, height, "uint16", data, views[1][3])
-    bench.refuse("image of another place", 1, ["a.tif", "bad.tif"], "a.tif", "bad.tif", "-o", "o.tif", also=TOO_FEW)
+    bench.refuse("image of another place", 1, ["a.tif", "bad.tif"], "a.tif", "bad.tif", *OUTPUT, also=TOO_FEW)
     swapped = []
     for k in (0, 1):  # 3N's image with 3B's camera, and the other way
         width, height, data, _ = views[k]
         name = f"x{k}.tif"
         base.write_tiff(name, width, height, "uint16", data, views[1 - k][3])
         swapped.append(name)
-    bench.refuse("cameras exchanged", 1, ["x0.tif", "of a whole image"], *swapped, "-o", "o.tif")
+    bench.refuse("cameras exchanged", 1, ["x0.tif", "of a whole image"], *swapped, *OUTPUT)
 
 
 def larger(bench):
     """Accidental matches grow with the area: their number alone must not be what tells them from true ones."""
-    bench.make("simulate", "--quiet", "-o", "large", "--layout", "rpc", "--width", "1200", "--height", "1200", "--seed",
-               "9")
+    bench.make("simulate", "--quiet", "-o", "large", "--layout", "rpc", "--width", "1200", "--height", "1200", "--seed", "9")
     width, height, data = base.read_raster("large/right.tif", "uint16")
     rpc = base.read_rpc("large/right.tif")
-    upside = b"".join(data[2 * width * y:2 * width * (y + 1)] for y in range(height - 1, -1, -1))
-    base.write_tiff("bad.tif", width, height, "uint16", upside, rpc)
-    bench.refuse("larger pair, right upside down", 1, ["large/left.tif", "bad.tif"], "large/left.tif", "bad.tif", "-o", "o.tif", also=TOO_FEW)
+    base.write_tiff("bad.tif", width, height, "uint16", upside_down(width, height, data), rpc)
+    bench.refuse("larger pair, right upside down", 1, ["large/left.tif", "bad.tif"], "large/left.tif", "bad.tif", *OUTPUT, also=TOO_FEW)
 
 
 def damaged_hdf5(bench):
     """HDF5's library prints what it met by itself; one sentence is all that is to be seen."""
     base.put("bad.h5", b"\x89HDF\r\n\x1a\n" + bytes(range(256)) * 40)
     for inputs in (("bad.h5",), ("bad.h5", "b.tif"), ("a.tif", "bad.h5")):
-        bench.refuse(f"damaged HDF5: {inputs}", 1, ["bad.h5"], *inputs, "-o", "o.tif")
-    bench.refuse("damaged HDF5 as --dem", 1, ["--dem bad.h5"], "a.tif", "b.tif", "-o", "o.tif", "--dem", "bad.h5")
+        bench.refuse(f"damaged HDF5: {inputs}", 1, ["bad.h5"], *inputs, *OUTPUT)
+    bench.refuse("damaged HDF5 as --dem", 1, ["--dem bad.h5"], "a.tif", "b.tif", *OUTPUT, "--dem", "bad.h5")
+
+
+def ranges(bench):
+    """HEIGHT_OFF and HEIGHT_SCALE of the pair say what its cameras are for."""
+    rpc = base.read_rpc(PAIR[0])
+    low, high = rpc[6] - rpc[11], rpc[6] + rpc[11]
+    bench.refuse("--hmin above the cameras' heights", 2, ["--hmin 8000", f"up to {high:g} m", "leave it out"], *PAIR, *OUTPUT,
+                 "--hmin", "8000")
+    bench.refuse("--hmax below the cameras' heights", 2, ["--hmax -600", f"from {max(low, -500):g} m", "leave it out"], *PAIR,
+                 *OUTPUT, "--hmax", "-600")
+    bench.refuse("hardly a range", 2, ["--hmin 100 and --hmax 101.5: a range of 1.5 m", "10 m"], *PAIR, *OUTPUT, "--hmin",
+                 "100", "--hmax", "101.5")
+    bench.refuse("terrain elsewhere", 1, ["terrain outside --hmin and --hmax"], *PAIR, *OUTPUT, "--hmin", f"{high - 100:g}",
+                 "--hmax", f"{high - 50:g}")
+    width, height, data = base.read_raster(PAIR[1], "uint16")
+    other = base.read_rpc(PAIR[1])
+    other[6], other[11] = high + 300, 100  # its heights begin above those of the left one
+    base.write_tiff("high.tif", width, height, "uint16", data, other)
+    bench.refuse("cameras of other heights", 1, ["the camera of pair/left.tif is for heights of", "that of high.tif", "in common"],
+                 PAIR[0], "high.tif", *OUTPUT)
+
+
+def small(bench):
+    """Strips and corners of a scene: cameras may not reach, matches may be few; sentences name true places."""
+    for width, height in ((64, 64), (64, 700), (700, 64), (200, 200), (1500, 100)):
+        for layout in ("aster", "rpc"):
+            folder = f"{layout}{width}x{height}"
+            bench.make("simulate", "--quiet", "-o", folder, "--layout", layout, "--width", str(width), "--height", str(height),
+                       "--lon", "7", "--lat", "45")
+            inputs = (folder,) if layout == "aster" else (f"{folder}/left.tif", f"{folder}/right.tif")
+            if (layout, width) == ("rpc", 1500):  # enough
+                bench.make("run", "--quiet", *inputs, *OUTPUT)
+                base.sweep("o.tif")
+                continue
+            bench.refuse(f"{layout}, {width} x {height} px", 1, [], *inputs, *OUTPUT, also=(
+                "too few matches", "do not overlap", "cameras cannot be followed"))
 
 
 def pairs(bench):
@@ -176,7 +200,8 @@ def pairs(bench):
     nothing_to_match(bench, views)
     damaged_hdf5(bench)
     undeclared_fill(bench, views)
-    elsewhere_in_height(bench, views)
+    ranges(bench)
+    small(bench)
     must_not_match(bench, views)
     larger(bench)
 
