@@ -8,6 +8,7 @@ Needs Python's standard library and GDAL's command-line tools; without them the 
 import json
 import os
 import re
+import shlex
 import shutil
 import socket
 import struct
@@ -83,6 +84,12 @@ class Bench:
         else:
             self.passed += 1
             print(f"{name}: {done.stderr.strip()}", flush=True)
+
+    def refuse_rows(self, code, command, rows):
+        """A bad case per row: its name | words of the sentence, with ; between them | arguments as for a shell."""
+        for row in rows.strip().split("\n"):
+            name, words, arguments = (part.strip() for part in row.split(" | "))
+            self.refuse(name, code, words.split("; "), *shlex.split(arguments), command=command)
 
     def refused(self, name, words, *call, code=1, **keys):
         """A call whose last sentence has the words, and which may say more and leave files."""
@@ -177,6 +184,17 @@ def scene(job, number, end):
 def product(job, number):
     """The record of a scene's products."""
     return f"{job}/product_{read_plan(job)['scenes'][number]['key']}.sdm"
+
+
+def check_merged(bench, name, dem, true):
+    """DEM and QA raster are run's to the byte, and nothing is left half-written beside them."""
+    same = [content(dem[:-4] + end) == content(true[:-4] + end) for end in (".tif", "_qa.tif")]
+    left = [p for p in os.listdir(os.path.dirname(dem)) if ".part" in p]
+    bench.check(name, all(same) and not left, f"DEM and QA same: {same}, left {left}")
+
+
+def state_of(bench, job):
+    return json.loads(bench.call("status", job, "--log", "json").stdout.split("\n")[-2])
 
 
 def remove(path):
