@@ -16,10 +16,6 @@ TILE = ("--tile", "128")
 MARKER = "o/dem/left.tif.part-owner"
 
 
-def state_of(bench, job):
-    return json.loads(bench.call("status", job, "--log", "json").stdout.split("\n")[-2])
-
-
 def plan(bench, job="o", *more):
     base.remove(job)
     bench.make("plan", "-q", "pair/left.tif", "pair/right.tif", "-o", job, *TILE, *more)
@@ -37,9 +33,16 @@ def computed(bench, job="o"):
 
 def is_runs(bench, name, folder):
     """DEM and QA raster are run's to the byte, and nothing else lies there."""
-    same = [base.content(f"{folder}/left{end}") == base.content(f"true{end}") for end in (".tif", "_qa.tif")]
-    left = [p for p in os.listdir(folder) if ".part" in p]
-    bench.check(name, all(same) and not left, f"DEM and QA same: {same}, left {left}")
+    base.check_merged(bench, name, f"{folder}/left.tif", "true.tif")
+
+
+def planned(bench, text, *more):
+    """The names of the scenes that plan finds in a list, and what it says."""
+    base.put("l.txt", text)
+    if "--overwrite" not in more:
+        base.remove("o")
+    done = bench.call("plan", "--list", "l.txt", "-o", "o", *TILE, *more)
+    return [s["name"] for s in base.read_plan("o")["scenes"]] if os.path.exists("o/plan.json") else [], done
 
 
 def lists(bench):
@@ -49,27 +52,17 @@ def lists(bench):
     plain = '# scenes\n\n"my scenes/a pair/left.tif" "my scenes/a pair/right.tif"\n \t\npair/left.tif\tpair/right.tif # twice\n'
     for name, text in (("plain", plain.encode()), ("CRLF", plain.replace("\n", "\r\n").encode()),
                        ("byte order mark", plain.encode("utf-8-sig")), ("no last line end", plain.rstrip().encode())):
-        base.put("l.txt", text)
-        base.remove("o")
-        done = bench.call("plan", "--list", "l.txt", "-o", "o", *TILE)
-        names = [s["name"] for s in base.read_plan("o")["scenes"]] if done.returncode == 0 else []
+        names, done = planned(bench, text)
         bench.check(f"list: {name}", names == ["left", "left_2"] and "not planned" not in done.stderr, done.stderr)
-    base.remove("o")
-    base.put("l.txt", b"pair/left.tif pair/right.tif\n# again:\npair/left.tif pair/right.tif\npair/right.tif pair/left.tif\n")
-    done = bench.call("plan", "--list", "l.txt", "-o", "o", *TILE)
-    names = [s["name"] for s in base.read_plan("o")["scenes"]] if done.returncode == 0 else []
+    names, done = planned(bench, b"pair/left.tif pair/right.tif\n# again:\npair/left.tif pair/right.tif\npair/right.tif pair/left.tif\n")
     bench.check("list: a pair twice, and turned round", names == ["left", "right"] and done.stderr.count("taken once") == 1 and
                 "line 3 " in done.stderr and "line 1 " in done.stderr, f"{names} {done.stderr}")
-    base.remove("o")
-    base.put("l.txt", b"pair/left.tif pair/right.tif\n./pair//left.tif pair/./right.tif\n")
-    bench.check("list: one pair, two spellings", bench.call("plan", "--list", "l.txt", "-o", "o").stderr.count("taken once") == 1)
-    base.remove("o")
+    _, done = planned(bench, b"pair/left.tif pair/right.tif\n./pair//left.tif pair/./right.tif\n")
+    bench.check("list: one pair, two spellings", done.stderr.count("taken once") == 1)
     base.simulate(bench, "lone", "aster", "--lon", "7", "--lat", "45")
-    base.put("l.txt", b"pair/left.tif pair/right.tif\npair/left.tif pair/right.tif\nlone\n")
-    done = bench.call("plan", "--list", "l.txt", "-o", "o", *TILE)
-    scenes = base.read_plan("o")["scenes"] if done.returncode == 0 else []
-    bench.check("list: a scene that holds both views after a pair that stands twice",
-                len(scenes) == 2 and not any("error" in s for s in scenes) and "not planned" not in done.stderr, done.stderr)
+    names, done = planned(bench, b"pair/left.tif pair/right.tif\npair/left.tif pair/right.tif\nlone\n")
+    bench.check("list: a scene that holds both views after a pair that stands twice", len(names) == 2 and
+                not any("error" in s for s in base.read_plan("o")["scenes"]) and "not planned" not in done.stderr, done.stderr)
     base.remove("o")
     for name, text, words in (("UTF-16", plain.encode("utf-16"), ["l.txt", "UTF-8", "zero byte"]),
                               ("open quote", b'a b\n"left.tif right.tif\n', ["line 2", "quote"]),
@@ -102,11 +95,9 @@ def names(bench):
             shutil.copy(f"pair/{side}.tif", f"beside/{name}/{name if side == 'left' else side}.tif")
     where = ("left/left", "left_qa/left_qa", "left_ortho_2/left_ortho_2")
     for order, expected in (((0, 1, 2), ["left", "left_qa_2", "left_ortho_2"]), ((1, 0, 2), ["left_qa", "left_2", "left_ortho_2"])):
-        base.put("l.txt", "".join(f"beside/{where[i]}.tif beside/{os.path.dirname(where[i])}/right.tif\n" for i in order).encode())
-        bench.make("plan", "-q", "--list", "l.txt", "-o", "o", *TILE)
-        found = [s["name"] for s in base.read_plan("o")["scenes"]]
+        found, _ = planned(bench, "".join(f"beside/{where[i]}.tif beside/{os.path.dirname(where[i])}/right.tif\n" for i in order))
         bench.check("names that lie beside a DEM", found == expected, str(found))
-        base.remove("o")
+    base.remove("o")
     lines = []
     for folder in ("first", "second"):
         os.makedirs(f"beside/{folder}")
@@ -114,20 +105,14 @@ def names(bench):
             shutil.copy(f"pair/{side}.tif", f"beside/{folder}/{side}.tif")
         lines.append(f"beside/{folder}/left.tif beside/{folder}/right.tif\n")
     for kept, expected in ((lines, ["left", "left_2"]), (lines[1:], ["left_2"]), (lines[::-1], ["left_2", "left"])):
-        base.put("l.txt", "".join(kept).encode())
-        bench.make("plan", "-q", "--list", "l.txt", "-o", "o", *TILE, "--overwrite")
-        found = [s["name"] for s in base.read_plan("o")["scenes"]]
+        found, _ = planned(bench, "".join(kept), "--overwrite")
         bench.check("planned again: a scene keeps its name, and so its DEM", found == expected, str(found))
-    base.remove("o")
     took = []
     for many in (500, 2000):  # none of them is there, but for one: naming is what takes the time
-        lines = "pair/left.tif pair/right.tif\n" + "".join(f"{i}/left\n" for i in range(many))
-        base.put("l.txt", lines.encode())
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        bench.check("all but one are not there", bench.call("plan", "-q", "--list", "l.txt", "-o", "o", *TILE).returncode == 3)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        took.append(after.ru_utime - before.ru_utime)
-        found = [s["name"] for s in base.read_plan("o")["scenes"]]
+        found, done = planned(bench, "pair/left.tif pair/right.tif\n" + "".join(f"{i}/left\n" for i in range(many)))
+        bench.check("all but one are not there", done.returncode == 3)
+        took.append(resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before.ru_utime)
         bench.check("names of many", found == ["left"] + [f"left_{i + 2}" for i in range(many)])
         base.remove("o")
     bench.check("time of many of one name", took[1] < 10 * took[0] + 1.0, f"500 took {took[0]:.2f} s, 2000 {took[1]:.2f} s")
@@ -242,7 +227,7 @@ def other_plan(bench):
     base.put(base.unit("o", 1, "err"), "an old failure")
     base.put(base.unit("o", units, "sdm"), b"of an older plan still")
     bench.make("plan", "-q", "pair/left.tif", "pair/right.tif", "-o", "o", *TILE, "--cost", "census", "--overwrite")
-    state = state_of(bench, "o")
+    state = base.state_of(bench, "o")
     bench.check("old failures forgotten", state["failed"] == 0 and state["missing"] == units, str(state))
     bench.check("files beyond the plan removed", os.listdir("o") == ["plan.json"], str(os.listdir("o")))
     plan(bench)
@@ -332,10 +317,10 @@ def on_a_disk(bench):
     every = f"0-{units - 1}"
     remount("ro")
     bench.refused("tile on a disk that is read only", ["disk/o", "cannot be written"], "tile", "-q", "disk/o", "0")
-    bench.check("status of it", state_of(bench, "disk/o")["missing"] == units)
+    bench.check("status of it", base.state_of(bench, "disk/o")["missing"] == units)
     remount("rw")
     bench.refused("tile on a full disk", ["No space left", "make room"], "tile", "-q", "disk/o", every)
-    state = state_of(bench, "disk/o")
+    state = base.state_of(bench, "disk/o")
     bench.check("status of a full disk", state["done"] > 0 and state["failed"] > 0, str(state))
     whole = [p for p in os.listdir("disk/o") if ".part" in p]
     bench.check("nothing half-written", not whole, str(whole))
@@ -430,22 +415,10 @@ def node_faults(bench):
     base.remove("node")
 
 
-def user(bench):
+def ready(bench):
     base.simulate(bench, "pair", "rpc", side=300)
     bench.make("run", "-q", "pair/left.tif", "pair/right.tif", "-o", "true.tif")
-    lists(bench)
-    node_faults(bench)
-    names(bench)
-    merges_at_once(bench)
-    two_jobs_one_folder(bench)
-    merge_markers(bench)
-    merged_elsewhere(bench)
-    other_plan(bench)
-    numbers(bench)
-    small_budgets(bench)
-    vast_pairs(bench)
-    few_addresses(bench)
-    disks(bench)
 
 
-base.test(user)
+base.test(ready, lists, node_faults, names, merges_at_once, two_jobs_one_folder, merge_markers, merged_elsewhere, other_plan, numbers,
+          small_budgets, vast_pairs, few_addresses, disks)
