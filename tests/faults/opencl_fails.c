@@ -143,44 +143,21 @@ static int32_t refuse_status(void)
     return (int32_t)number("SDM_FAIL_WITH", -5);
 }
 
-static void *refuse_4th(void *a, void *b, uint64_t c, int32_t *code)
-{
-    *code = refuse_status();
-    return NULL;
-}
-
-static void *refuse_kernel(void *program, const char *name, int32_t *code)
-{
-    return refuse_4th(program, NULL, (uint64_t)(uintptr_t)name, code);
-}
-
-static void *refuse_5th(void *a, uint64_t b, size_t c, void *d, int32_t *code)
-{
-    return refuse_4th(a, NULL, 0, code);
-}
-
-static void *refuse_source(void *context, uint32_t n, const char **text, const size_t *bytes, int32_t *code)
-{
-    return refuse_4th(context, NULL, 0, code);
-}
-
-static void *refuse_binary(void *context, uint32_t n, void *const *devices, const size_t *bytes,
-                           const unsigned char **data, int32_t *status, int32_t *code)
-{
-    return refuse_4th(context, NULL, 0, code);
-}
-
-static void *refuse_context(const intptr_t *p, uint32_t n, void *const *devices, void *notify, void *user,
-                            int32_t *code)
-{
-    return refuse_4th(user, NULL, 0, code);
-}
-
-static void *refuse_map(void *queue, void *buffer, uint32_t wait, uint64_t flags, size_t at, size_t n,
-                        uint32_t k, const void *list, void *event, int32_t *code)
-{
-    return refuse_4th(queue, buffer, 0, code);
-}
+#define REFUSE(name, ...)                                                                                    \
+    static void *name(__VA_ARGS__, int32_t *code)                                                            \
+    {                                                                                                        \
+        *code = refuse_status();                                                                             \
+        return NULL;                                                                                         \
+    }
+REFUSE(refuse_kernel, void *program, const char *name)
+REFUSE(refuse_queue, void *context, void *device, uint64_t properties)
+REFUSE(refuse_buffer, void *context, uint64_t flags, size_t n, void *from)
+REFUSE(refuse_source, void *context, uint32_t n, const char **text, const size_t *bytes)
+REFUSE(refuse_binary, void *context, uint32_t n, void *const *devices, const size_t *bytes,
+       const unsigned char **data, int32_t *status)
+REFUSE(refuse_context, const intptr_t *p, uint32_t n, void *const *devices, void *notify, void *user)
+REFUSE(refuse_map, void *queue, void *buffer, uint32_t wait, uint64_t flags, size_t at, size_t n, uint32_t k,
+       const void *list, void *event)
 
 static void *refusal(const char *name)
 {
@@ -188,11 +165,11 @@ static void *refusal(const char *name)
         const char *name;
         void *function;
     } all[] = {{"clCreateContext", (void *)(uintptr_t)&refuse_context},
-               {"clCreateCommandQueue", (void *)(uintptr_t)&refuse_4th},
+               {"clCreateCommandQueue", (void *)(uintptr_t)&refuse_queue},
                {"clCreateProgramWithSource", (void *)(uintptr_t)&refuse_source},
                {"clCreateProgramWithBinary", (void *)(uintptr_t)&refuse_binary},
                {"clCreateKernel", (void *)(uintptr_t)&refuse_kernel},
-               {"clCreateBuffer", (void *)(uintptr_t)&refuse_5th},
+               {"clCreateBuffer", (void *)(uintptr_t)&refuse_buffer},
                {"clEnqueueMapBuffer", (void *)(uintptr_t)&refuse_map}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (strcmp(all[i].name, name) == 0)

@@ -26,20 +26,29 @@ def blocks(page, language):
     return re.findall(r"^```%s\n(.*?)^```" % language, read(DOCS, page), flags=re.M | re.S)
 
 
+def folder_of(name):
+    """A folder with the sample data in it."""
+    where = os.path.join(WORK, name)
+    os.makedirs(where)
+    os.symlink(os.path.join(SOURCE, "sampledata"), os.path.join(where, "sampledata"))
+    return where
+
+
+def call(words, where, **keys):
+    return subprocess.run(words, cwd=where, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, **keys)
+
+
 class Tutorials(unittest.TestCase):
     def walk(self, page, folder):
         """Run the commands of a page in their order; what each prints."""
-        where = os.path.join(WORK, folder)
-        os.makedirs(where)
-        os.symlink(os.path.join(SOURCE, "sampledata"), os.path.join(where, "sampledata"))
+        where = folder_of(folder)
         environment = dict(os.environ, PATH=os.path.dirname(PROGRAM) + ":" + os.environ["PATH"])
         said = {}
         for block in blocks(page, ""):
             for line in block.replace("\\\n", " ").splitlines():
                 if not line.startswith(("stereodem ", "stereodem-lab ")) or re.search(r"glo30|https?:", line):
                     continue
-                done = subprocess.run(["bash", "-c", line], cwd=where, env=environment, text=True, stdout=subprocess.PIPE,
-                                      stderr=subprocess.STDOUT, check=False)
+                done = call(["bash", "-c", line], where, env=environment)
                 self.assertEqual(done.returncode, 0, "%s: %s\n%s" % (page, line, done.stdout))
                 said[line] = done.stdout
         return said
@@ -60,11 +69,8 @@ class Tutorials(unittest.TestCase):
         if not importlib.util.find_spec("numpy"):
             self.skipTest("no numpy")
         code = "".join(blocks("tutorials/python.md", "python"))
-        where = os.path.join(WORK, "python")
-        os.makedirs(where)
-        os.symlink(os.path.join(SOURCE, "sampledata"), os.path.join(where, "sampledata"))
-        done = subprocess.run([sys.executable, "-B", "-c", code], cwd=where, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              check=False)
+        where = folder_of("python")
+        done = call([sys.executable, "-B", "-c", code], where)
         self.assertEqual(done.returncode, 0, done.stdout)
         self.assertIn("height float32", done.stdout)
         self.assertIn("DEM in memory", read(where, "report.html"))
@@ -75,12 +81,9 @@ class Tutorials(unittest.TestCase):
             from osgeo import gdal  # noqa: F401
         except ImportError:
             self.skipTest("no GDAL for Python")
-        where = os.path.join(WORK, "trend")
-        os.makedirs(where)
-        os.symlink(os.path.join(SOURCE, "sampledata"), os.path.join(where, "sampledata"))
+        where = folder_of("trend")
         code = "".join(blocks("tutorials/trend.md", "python"))
-        done = subprocess.run([sys.executable, "-B", "-W", "ignore", "-c", code], cwd=where, text=True, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, check=False)
+        done = call([sys.executable, "-B", "-W", "ignore", "-c", code], where)
         self.assertEqual(done.returncode, 0, done.stdout)
         volume, error = map(float, re.search(r"(-[0-9.]+) \+- ([0-9.]+) million", done.stdout).groups())
         self.assertLess(abs(volume + 9.03), 3 * error)
@@ -94,8 +97,7 @@ outline = geoutils.Vector(geopandas.GeoDataFrame(geometry=[ellipse], crs=crs))
 raster = geoutils.Raster.from_array(rate, affine.Affine.from_gdal(*place), crs)
 print("polygon: %.3f" % (np.nanmean(raster[outline.create_mask(raster)]) * ellipse.area / volume))
 """
-        done = subprocess.run([sys.executable, "-B", "-W", "ignore", "-c", code + more], cwd=where, text=True, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, check=False)
+        done = call([sys.executable, "-B", "-W", "ignore", "-c", code + more], where)
         found = re.search(r"polygon: ([0-9.]+)", done.stdout)
         self.assertTrue(found and abs(float(found[1]) - 1) < 0.02, done.stdout)  # by xdem's rasters and outlines
 
