@@ -23,6 +23,8 @@ enum {
     SLOPE_12 = 32,            /* levels of 12 bits that a step along the row differs by for a cost of 1, */
     SLOPE_MOST = 12,          /* at most */
     MOST = 32 + SLOPE_MOST,   /* bits of the words and that: the largest cost */
+    CHANCE = MOST / 2,        /* cost of unrelated words */
+    UNSEEN = MOST / 3,        /* of the best of some 50 of them */
     MEMORY_SHARE = 3,         /* of the budget, for blocks in work */
     SLACK = 128,              /* samples and bytes that kernels read and write beyond a row */
     EDGE_12 = 60 /* a step of the left view, of 12 bits, that halves the penalty's way from P2 to P1 */
@@ -232,9 +234,11 @@ static void take_row(const int16_t *view, const SdmWindow *win, int y, int x, in
         out[i] = SDM_PIXEL_NODATA;
 }
 
-/* Labels that cannot be looked at cost as unrelated words do.  none: room for a row of the right view. */
-SDM_VECTOR_LOOPS static void set_chance(const SdmVolume *v, const int16_t *left, const int16_t *right,
-                                        uint8_t *none, uint8_t *out)
+/* Labels that cannot be looked at cost `unseen`.  At CHANCE, pixels that the left view alone sees take wrong
+ * labels inside the right one; between clouds, more pixels find theirs.  none: room for a row of the right
+ * view. */
+SDM_VECTOR_LOOPS static void set_unseen(const SdmVolume *v, const int16_t *left, const int16_t *right,
+                                        int unseen, uint8_t *none, uint8_t *out)
 {
     const int width = v->width, labels = v->labels;
     bool holes = false;
@@ -248,7 +252,7 @@ SDM_VECTOR_LOOPS static void set_chance(const SdmVolume *v, const int16_t *left,
         uint8_t *restrict const cost = out + (size_t)x * (size_t)v->pitch;
         const uint8_t *restrict const off = none + x, all = left[x] == SDM_PIXEL_NODATA ? UINT8_MAX : 0;
         for (int l = 0; l < labels; l++) /* in vectors: without branches */
-            cost[l] = (uint8_t)((cost[l] & ~(off[l] | all)) | (MOST / 2 & (off[l] | all)));
+            cost[l] = (uint8_t)((cost[l] & ~(off[l] | all)) | (unseen & (off[l] | all)));
     }
 }
 
@@ -308,7 +312,8 @@ static SdmStatus fill_volume(const Work *w, const Block *b)
                                .difference_max = SLOPE_MOST,
                                .out = v->cost + (size_t)y * (size_t)v->width * (size_t)v->pitch};
         w->kernels->costs(&c);
-        set_chance(v, row[0][WORD / 2] + WORD / 2, row[1][WORD / 2] + WORD / 2, none, c.out);
+        set_unseen(v, row[0][WORD / 2] + WORD / 2, row[1][WORD / 2] + WORD / 2,
+                   w->in->settings->semi_global ? UNSEEN : CHANCE, none, c.out);
     }
     return SDM_OK;
 }
@@ -340,7 +345,7 @@ static void take_places(const Work *w, const Block *b)
                            : other != SDM_LABEL_NONE && abs(other - l) <= 1 ? SDM_QA_VALID
                                                                             : SDM_QA_LEFT_RIGHT);
             const int cost = v->cost[(at + (size_t)x) * (size_t)v->pitch + (size_t)l];
-            e->score[out + (size_t)x] = (uint8_t)(cost < MOST / 2 ? 250 - cost * 500 / MOST : 0);
+            e->score[out + (size_t)x] = (uint8_t)(cost < CHANCE ? 250 - cost * 500 / MOST : 0);
         }
     }
 }

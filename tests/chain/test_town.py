@@ -114,6 +114,18 @@ def judge(ratio, seed):
     return best["plain roofs"]
 
 
+def short_right():
+    """The right view ends first: pixels that the left view alone sees take no height from within the right one (up to 41 m off)."""
+    folder = os.path.join(work, "town3")
+    right = os.path.join(folder, "right.tif")
+    image = gdal.Open(right)
+    gdal.Translate(os.path.join(work, "short.tif"), image, srcWin=[0, image.RasterYSize // 5, image.RasterXSize, image.RasterYSize // 2])
+    os.replace(os.path.join(work, "short.tif"), right)
+    dem = dem_of(folder, "auto")
+    error = np.abs(on_grid_of(dem, os.path.join(folder, "truth.tif")) - gdal.Open(os.path.join(folder, "truth.tif")).ReadAsArray())
+    t.expect(np.nanmax(error) <= 25, "a short right view: heights off by up to %.1f m" % np.nanmax(error))
+
+
 def same_bytes():
     """Any threads write the same scene; another seed writes another one."""
     made = []
@@ -141,4 +153,5 @@ if "--more" in sys.argv:
 same_bytes()
 found = [judge(base_height, k + 1) for k, base_height in enumerate((0.2, 0.4, 0.7))]
 t.expect(sum(found) / len(found) >= 0.95, "roofs without texture, of all towns")
+short_right()
 t.finish()
