@@ -31,7 +31,7 @@ int main(int argc, char **argv)
         st = sdm_open(&ctx, &opt);
     }
     if (ctx)
-        sdm_set_sinks(ctx, log_line, NULL, NULL);
+        sdm_set_log(ctx, log_line, NULL);
     if (st == SDM_OK)
         st = sdm_bench(ctx, &opt, &own, line.count ? line.positional[0] : "all", stdout);
     if (st != SDM_OK)

@@ -152,8 +152,7 @@ SdmStatus sdm_command_tile(SdmCall *call)
         if (o->count > 1 && count > 1)
             return sdm_fail(call->ctx, SDM_ERR_USAGE, "--count goes with one number, found '%.100s'", text);
     }
-    sdm_set_sinks(call->ctx, sdm_screen_log, NULL,
-                  &call->screen); /* a line a unit is enough in a cluster's logs */
+    sdm_set_progress(call->ctx, NULL, NULL); /* a line a unit is enough in a cluster's logs */
     const SdmStatus st = sdm_tile(call->ctx, call->line.positional[0], count > 1 ? unit : NULL,
                                   task * o->count, count > 1 ? count : o->count, o->wait_s, &s);
     SDM_JSON(call->summary, SDM_FIELD("units_done", s.done), SDM_FIELD("units_done_before", s.skipped),

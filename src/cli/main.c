@@ -242,7 +242,8 @@ static SdmStatus execute(SdmCall *call)
     sdm_screen_open(&call->screen, call->command->name, &call->options);
     if (call->screen.json)
         call->summary = cJSON_CreateObject();
-    sdm_set_sinks(call->ctx, sdm_screen_log, sdm_screen_progress, &call->screen);
+    sdm_set_log(call->ctx, sdm_screen_log, &call->screen);
+    sdm_set_progress(call->ctx, sdm_screen_progress, &call->screen);
     if (call->options.threads > sdm_threads(call->ctx))
         sdm_log(call->ctx, SDM_LOG_VERBOSE, 0, "--threads %d: %d are used, four a processor",
                 call->options.threads, sdm_threads(call->ctx));

@@ -1,10 +1,14 @@
-/* A context is opened and closed; children of it, for other threads. */
+/* A context is opened and closed; children of it, for other threads; requests to stop. */
 // SPDX-License-Identifier: Apache-2.0
 #include "core/context.h"
 #include "core/machine.h"
 #include "core/options.h"
 
 #include <stdlib.h>
+
+/* Number of calls of sdm_stop(); a signal handler may do no more than change it.  A context compares it with
+ * the count at its opening, so contexts that are opened later run. */
+static volatile sig_atomic_t stop_requests;
 
 const char *sdm_version(void)
 {
@@ -24,7 +28,7 @@ SdmStatus sdm_open(SdmContext **out, const SdmOptions *opt)
     ctx->calling = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     ctx->started_s = sdm_now_s();
     ctx->part = (SdmProgressPart){ctx, 0.0, 1.0};
-    ctx->stop_requests = sdm_stop_requests();
+    ctx->stop_requests = stop_requests;
     return sdm_use_options(ctx, opt);
 }
 
@@ -71,7 +75,7 @@ SdmStatus sdm_open_child(SdmContext *parent, SdmContext **out)
     ctx->part = (SdmProgressPart){ctx, 0.0, 1.0};
     ctx->numbers = parent->numbers;
     ctx->lines = lines;
-    sdm_set_sinks(ctx, keep_line, NULL, lines);
+    sdm_set_log(ctx, keep_line, lines);
     return SDM_OK;
 }
 
@@ -108,4 +112,37 @@ int64_t sdm_set_memory_budget(SdmContext *ctx, int64_t bytes)
     const int64_t before = ctx->memory_bytes;
     ctx->memory_bytes = bytes;
     return before;
+}
+
+/* ---- stop ---- */
+
+void sdm_stop(void)
+{
+    stop_requests = stop_requests == SIG_ATOMIC_MAX ? 0 : stop_requests + 1;
+}
+
+void sdm_cancel(SdmContext *ctx)
+{
+    __atomic_store_n(&ctx->cancelled, 1, __ATOMIC_RELAXED);
+}
+
+/* Ask the program whether to stop. */
+static void ask(SdmContext *ctx)
+{
+    if (!ctx->cancel)
+        return;
+    pthread_mutex_lock(&ctx->calling);
+    if (ctx->cancel(ctx->cancel_user))
+        sdm_cancel(ctx);
+    pthread_mutex_unlock(&ctx->calling);
+}
+
+SdmStatus sdm_check_stop(SdmContext *ctx)
+{
+    SdmContext *const root = ctx->account ? ctx->account : ctx;
+    ask(root);
+    if (root->stop_requests == stop_requests && !__atomic_load_n(&root->cancelled, __ATOMIC_RELAXED) &&
+        !__atomic_load_n(&ctx->cancelled, __ATOMIC_RELAXED))
+        return SDM_OK;
+    return sdm_fail(ctx, SDM_ERR_STOPPED, "stopped on request; give the same command again");
 }

@@ -71,5 +71,3 @@ char *sdm_large_take(SdmContext *ctx, size_t bytes, bool *cleared); /* NULL: out
 void sdm_large_give(SdmContext *ctx, char *block, size_t bytes);
 
 void sdm_log_to_file(SdmContext *ctx, SdmLogLevel level, int stage, const char *text);
-
-sig_atomic_t sdm_stop_requests(void); /* calls of sdm_stop() so far */

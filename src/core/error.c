@@ -83,12 +83,6 @@ const char *sdm_error(const SdmContext *ctx)
     return ctx ? ctx->error : "";
 }
 
-void sdm_set_sinks(SdmContext *ctx, sdm_log_fn *log, sdm_progress_fn *progress, void *user)
-{
-    sdm_set_log(ctx, log, user);
-    sdm_set_progress(ctx, progress, user);
-}
-
 void sdm_set_log(SdmContext *ctx, sdm_log_fn *log, void *user)
 {
     ctx->log = log;

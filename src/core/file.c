@@ -209,31 +209,6 @@ void sdm_file_folder(const char *path, char out[SDM_PATH_SIZE])
              slash ? path : ".");
 }
 
-/* Files are written beside their names and renamed: a link would be replaced, and its target kept. */
-static SdmStatus check_link(SdmContext *ctx, const char *option, const char *path)
-{
-    char target[SDM_PATH_SIZE];
-    struct stat s;
-    if (!sdm_system_link_target(path, target, sizeof target) || stat(path, &s) != 0 || !S_ISREG(s.st_mode))
-        return SDM_OK;
-    return sdm_fail(ctx, SDM_ERR_USAGE,
-                    "%s %s is a link to %s; give the name of that file, or remove the link", option, path,
-                    target);
-}
-
-/* Is there room for the names of temporary files, so that no work is done in vain? */
-static SdmStatus check_length(SdmContext *ctx, const char *option, const char *path, const char *folder)
-{
-    const char *const slash = sdm_system_slash(path), *const base = slash ? slash + 1 : path;
-    const long most = sdm_system_longest_name(folder);
-    if (most < 0 || (long)strlen(base) + ASIDE <= most)
-        return SDM_OK;
-    return sdm_fail(ctx, SDM_ERR_USAGE,
-                    "%s %.60s...: name too long: %zu bytes, and temporary files beside it need %d more; the "
-                    "folder takes %ld",
-                    option, base, strlen(base), ASIDE, most);
-}
-
 /* Names of GDAL's virtual file systems, and addresses. */
 static SdmStatus check_on_disk(SdmContext *ctx, const char *option, const char *path)
 {
@@ -247,7 +222,7 @@ static SdmStatus check_on_disk(SdmContext *ctx, const char *option, const char *
 
 SdmStatus sdm_file_check_output(SdmContext *ctx, const char *option, const char *path)
 {
-    char folder[SDM_PATH_SIZE];
+    char folder[SDM_PATH_SIZE], target[SDM_PATH_SIZE];
     struct stat s;
     if (check_on_disk(ctx, option, path) != SDM_OK)
         return SDM_ERR_USAGE;
@@ -262,8 +237,20 @@ SdmStatus sdm_file_check_output(SdmContext *ctx, const char *option, const char 
     if (access(folder, W_OK | X_OK) != 0)
         return sdm_fail(ctx, SDM_ERR_IO, "%s %s: cannot write into folder %s: %s", option, path, folder,
                         strerror(errno));
-    PASS(check_length(ctx, option, path, folder));
-    return check_link(ctx, option, path);
+    /* is there room for the names of temporary files, so that no work is done in vain? */
+    const char *const slash = sdm_system_slash(path), *const base = slash ? slash + 1 : path;
+    const long most = sdm_system_longest_name(folder);
+    if (most >= 0 && (long)strlen(base) + ASIDE > most)
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "%s %.60s...: name too long: %zu bytes, and temporary files beside it need %d more; "
+                        "the folder takes %ld",
+                        option, base, strlen(base), ASIDE, most);
+    /* files are written beside their names and renamed: a link would be replaced, and its target kept */
+    if (sdm_system_link_target(path, target, sizeof target) && stat(path, &s) == 0 && S_ISREG(s.st_mode))
+        return sdm_fail(ctx, SDM_ERR_USAGE,
+                        "%s %s is a link to %s; give the name of that file, or remove the link", option, path,
+                        target);
+    return SDM_OK;
 }
 
 SdmStatus sdm_file_make_folder(SdmContext *ctx, const char *path)

@@ -105,24 +105,21 @@ static double seconds_of(struct timespec t)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* The clock of the file system, by a file that is made and removed; false, and this machine's, where none can
- * be. */
-static bool clock_beside(const char *path, double *now_s)
+/* The clock of the file system, by a file that is made and removed; this machine's where none can be. */
+static double clock_beside(const char *path)
 {
     char name[SDM_PATH_SIZE + 96];
     struct stat s;
-    *now_s = (double)time(NULL);
-    if (sdm_file_temporary_name(NULL, path, name, sizeof name) != SDM_OK)
-        return false;
-    const int fd = sdm_system_create(name);
+    double now_s = (double)time(NULL);
+    const bool named = sdm_file_temporary_name(NULL, path, name, sizeof name) == SDM_OK;
+    const int fd = named ? sdm_system_create(name) : -1;
     if (fd < 0)
-        return false;
-    const bool told = fstat(fd, &s) == 0;
-    if (told)
-        *now_s = seconds_of(sdm_system_changed(&s));
+        return now_s;
+    if (fstat(fd, &s) == 0)
+        now_s = seconds_of(sdm_system_changed(&s));
     close(fd);
     unlink(name);
-    return told;
+    return now_s;
 }
 
 /* Undo the rename.  A new file that another process has made meanwhile stays. */
@@ -221,22 +218,6 @@ static int start_thread(SdmLease *l)
     return why;
 }
 
-/* A lease that is not held yet. */
-static SdmStatus prepare(SdmContext *ctx, const char *output, const Holder *me, SdmLease **out)
-{
-    SdmStatus st = SDM_OK;
-    SDM_OWNED SdmLease *l = NULL;
-    *out = NULL;
-    TRY(sdm_alloc(NULL, &l, 1, sizeof *l, "a lease"));
-    TRY(sdm_format(ctx, l->path, sizeof l->path, "%s.part-owner", output));
-    snprintf(l->text, sizeof l->text, "%s %ld %llu %016llx\n", me->place, me->process, me->began,
-             (unsigned long long)sdm_file_draw());
-    *out = l;
-    l = NULL;
-done:
-    return st == SDM_ERR_MEMORY ? sdm_fail(ctx, st, "out of memory: a lease") : st;
-}
-
 const char *sdm_lease_path(const SdmLease *lease)
 {
     return lease->path;
@@ -298,9 +279,9 @@ void sdm_lease_release(SdmLease **lease)
         pthread_cond_signal(&l->end);
         pthread_mutex_unlock(&l->mutex);
         pthread_join(l->thread, NULL);
+        pthread_cond_destroy(&l->end);
+        pthread_mutex_destroy(&l->mutex);
     }
-    pthread_cond_destroy(&l->end);
-    pthread_mutex_destroy(&l->mutex);
     /* not when it was taken over */
     if (look_at(l->path, l->text, &found) == 0 && strcmp(found.text, l->text) == 0)
         unlink(l->path);
@@ -327,39 +308,6 @@ static SdmStatus refuse(SdmContext *ctx, const char *output, const Look *seen, d
         ceil(SDM_LEASE_SILENT_S + 1.0 - silent_s), output);
 }
 
-static SdmStatus fail_stale(SdmContext *ctx, const char *path, int why)
-{
-    return sdm_fail(
-        ctx, SDM_ERR_IO,
-        "%s was left by a process that is gone, and cannot be taken away: %s; remove it, or let its "
-        "folder be written",
-        path, strerror(why));
-}
-
-static SdmStatus fail_make(SdmContext *ctx, const SdmLease *l, int why)
-{
-    return sdm_fail(ctx, SDM_ERR_IO,
-                    "%.*s cannot be written: its folder takes no new file (%s); make room, or give an -o in "
-                    "another folder",
-                    (int)(strlen(l->path) - strlen(".part-owner")), l->path, strerror(why));
-}
-
-/* Renew the lease from now on; where that cannot be, give it up. */
-static SdmStatus hold(SdmContext *ctx, SdmLease **l)
-{
-    char path[sizeof(*l)->path];
-    const int why = start_thread(*l);
-    if (!why)
-        return SDM_OK;
-    memcpy(path, (*l)->path, sizeof path);
-    sdm_lease_release(l);
-    return sdm_fail(
-        ctx, SDM_ERR_IO,
-        "%s cannot be renewed: no thread can be started (%s); allow more processes or memory and give "
-        "the same command again",
-        path, strerror(why));
-}
-
 /* A lease that another process may have. */
 typedef struct Watch {
     Look seen;
@@ -381,14 +329,13 @@ static void set_back(const char *path)
  * this process alone.  Returns 0 or the errno of look_at(). */
 static int look_again(const char *path, Watch *w)
 {
-    double now_s;
     const struct timespec before = w->seen.changed;
     const int why = look_at(path, NULL, &w->seen);
     const struct timespec now = w->seen.changed;
     if (why)
         return why;
     if (!w->looked) {
-        (void)clock_beside(path, &now_s);
+        const double now_s = clock_beside(path);
         if (now_s - seconds_of(now) < -SDM_LEASE_PERIOD_S) /* no clock of this file system's: from now on it
                                                             * counts */
             set_back(path);
@@ -408,7 +355,10 @@ static SdmStatus try_take(SdmContext *ctx, const SdmLease *l, Watch *w)
     for (int i = 0; i < ROUNDS; i++) {
         int why = make(l->path, l->text, &w->held);
         if (why)
-            return fail_make(ctx, l, why);
+            return sdm_fail(ctx, SDM_ERR_IO,
+                            "%.*s cannot be written: its folder takes no new file (%s); make room, or give "
+                            "an -o in another folder",
+                            (int)(strlen(l->path) - strlen(".part-owner")), l->path, strerror(why));
         if (w->held)
             return SDM_OK;
         why = look_again(l->path, w);
@@ -418,7 +368,11 @@ static SdmStatus try_take(SdmContext *ctx, const SdmLease *l, Watch *w)
         if (!why)
             why = take_away(l->path, &w->seen);
         if (why && why != ENOENT)
-            return fail_stale(ctx, l->path, why);
+            return sdm_fail(
+                ctx, SDM_ERR_IO,
+                "%s was left by a process that is gone, and cannot be taken away: %s; remove it, or let its "
+                "folder be written",
+                l->path, strerror(why));
     }
     return SDM_OK;
 }
@@ -429,11 +383,15 @@ static SdmStatus take(SdmContext *ctx, const char *output, const char *what, dou
 {
     const Holder me = myself();
     const double start = sdm_now_s();
-    SDM_OWNED SdmLease *l = NULL;
+    SDM_CLOSED_BY(sdm_lease_release) SdmLease *l = NULL;
     bool told = false;
     *out = NULL;
     *w = (Watch){.held = false};
-    PASS(prepare(ctx, output, &me, &l));
+    if (sdm_alloc(NULL, &l, 1, sizeof *l, "a lease") != SDM_OK)
+        return sdm_fail(ctx, SDM_ERR_MEMORY, "out of memory: a lease");
+    snprintf(l->text, sizeof l->text, "%s %ld %llu %016llx\n", me.place, me.process, me.began,
+             (unsigned long long)sdm_file_draw());
+    PASS(sdm_format(ctx, l->path, sizeof l->path, "%s.part-owner", output));
     for (;;) {
         PASS(try_take(ctx, l, w));
         if (w->held)
@@ -446,7 +404,12 @@ static SdmStatus take(SdmContext *ctx, const char *output, const char *what, dou
         PASS(sdm_check_stop(ctx));
         nanosleep(&POLL, NULL);
     }
-    PASS(hold(ctx, &l));
+    const int why = start_thread(l);
+    if (why)
+        return sdm_fail(ctx, SDM_ERR_IO,
+                        "%s cannot be renewed: no thread can be started (%s); allow more processes or memory "
+                        "and give the same command again",
+                        l->path, strerror(why));
     *out = l;
     l = NULL;
     return SDM_OK;

@@ -297,14 +297,14 @@ SdmStatus sdm_options_check(SdmContext *ctx, const SdmOptions *opt)
     if (!isnan(opt->hmin_m) && !isnan(opt->hmax_m) && !(opt->hmin_m < opt->hmax_m))
         return sdm_fail(ctx, SDM_ERR_USAGE, "--hmin: found %g m, expected less than --hmax, which is %g m",
                         opt->hmin_m, opt->hmax_m);
+    const bool datum = strcmp(opt->reference_vertical, usual.reference_vertical) != 0;
     if (!opt->dem && strcmp(opt->dem_vertical, usual.dem_vertical) != 0)
         return sdm_fail(ctx, SDM_ERR_USAGE, "--dem-vertical: needs --dem FILE, found none");
-    if (!opt->reference && strcmp(opt->reference_vertical, usual.reference_vertical) != 0)
-        return sdm_fail(ctx, SDM_ERR_USAGE, "--reference-vertical: needs --reference FILE, found none");
-    if (!opt->reference && opt->reference_mask)
-        return sdm_fail(ctx, SDM_ERR_USAGE, "--reference-mask: needs --reference FILE, found none");
-    if (!opt->reference && opt->exclude)
-        return sdm_fail(ctx, SDM_ERR_USAGE, "--exclude: needs --reference FILE, found none");
+    if (!opt->reference && (datum || opt->reference_mask || opt->exclude))
+        return sdm_fail(ctx, SDM_ERR_USAGE, "%s: needs --reference FILE, found none",
+                        datum                 ? "--reference-vertical"
+                        : opt->reference_mask ? "--reference-mask"
+                                              : "--exclude");
     if (!opt->reference_mask && !opt->exclude && (opt->where || opt->layer))
         return sdm_fail(ctx, SDM_ERR_USAGE,
                         "%s: needs polygons given by --reference-mask or --exclude, found none",

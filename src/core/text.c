@@ -1,4 +1,4 @@
-/* Pieces of text -> one text in memory: formatted, escaped for HTML, base64. */
+/* Pieces of text -> one text in memory: formatted, escaped for HTML. */
 // SPDX-License-Identifier: Apache-2.0
 #include "core/text.h"
 
@@ -62,25 +62,6 @@ void sdm_text_escape(SdmText *t, const char *text)
             sdm_text_raw(t, c, 1);
         }
     }
-}
-
-void sdm_text_base64(SdmText *t, const unsigned char *data, size_t size)
-{
-    static const char digit[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    if (!reserve(t, size / 3 * 4 + 8))
-        return;
-    char *out = t->data + t->size;
-    for (size_t i = 0; i < size; i += 3) {
-        const size_t n = size - i < 3 ? size - i : 3;
-        const unsigned v = (unsigned)data[i] << 16 | (n > 1 ? (unsigned)data[i + 1] << 8 : 0U) |
-                           (n > 2 ? (unsigned)data[i + 2] : 0U);
-        *out++ = digit[v >> 18];
-        *out++ = digit[v >> 12 & 63];
-        *out++ = n > 1 ? digit[v >> 6 & 63] : '=';
-        *out++ = n > 2 ? digit[v & 63] : '=';
-    }
-    *out = '\0';
-    t->size = (size_t)(out - t->data);
 }
 
 void sdm_text_close(SdmText *t)

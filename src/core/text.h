@@ -1,4 +1,4 @@
-/* Pieces of text -> one text in memory: formatted, escaped for HTML, base64. */
+/* Pieces of text -> one text in memory: formatted, escaped for HTML. */
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -19,5 +19,4 @@ void sdm_text_raw(SdmText *t, const char *data, size_t size);
 /* Escape &, <, > and quotes for HTML and XML; replace bytes that are no UTF-8 by U+FFFD, drop control
  * characters. */
 void sdm_text_escape(SdmText *t, const char *text);
-void sdm_text_base64(SdmText *t, const unsigned char *data, size_t size);
 void sdm_text_close(SdmText *t); /* frees the text; `st` stays */

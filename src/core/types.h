@@ -74,8 +74,6 @@ SdmStatus sdm_open(SdmContext **out, const SdmOptions *opt);
 SdmStatus sdm_use_options(SdmContext *ctx, const SdmOptions *opt);
 /* Free the context and set *ctx to NULL.  Accepts NULL and pointer to NULL. */
 void sdm_close(SdmContext **ctx);
-/* Send log lines and progress to functions; NULL = drop them. */
-void sdm_set_sinks(SdmContext *ctx, sdm_log_fn *log, sdm_progress_fn *progress, void *user);
 
 /* Statistics of the errors of a DEM, DEM minus reference, metres. */
 typedef struct SdmErrorStats {

@@ -7,6 +7,7 @@
 
 #include <assert.h>
 #include <cJSON.h>
+#include <cpl_string.h>
 #include <math.h>
 #include <string.h>
 
@@ -426,7 +427,9 @@ void sdm_report_picture(SdmReportItem to, const char *label, const SdmPng *png, 
     sdm_text_add(
         t, "<figure style='max-width:%dpx'><img width='%d' height='%d' alt='%s' src='data:image/png;base64,",
         pixel_m > 0.0 && png->width < 900 ? 900 : png->width, png->width, png->height, label);
-    sdm_text_base64(t, png->data, png->size);
+    char *const base64 = CPLBase64Encode((int)png->size, png->data);
+    sdm_text_add(t, "%s", base64);
+    CPLFree(base64);
     sdm_text_add(t, "'>");
     if (pixel_m > 0.0)
         add_scale_bar(t, pixel_m * png->width);

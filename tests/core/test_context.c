@@ -166,7 +166,8 @@ TEST_CTX(sinks_get_lines)
     char line[64] = "";
     sdm_log(ctx, SDM_LOG_ERROR, 1, "into the void");
     sdm_log(NULL, SDM_LOG_ERROR, 1, "into the void");
-    sdm_set_sinks(ctx, keep_line, keep_progress, line);
+    sdm_set_log(ctx, keep_line, line);
+    sdm_set_progress(ctx, keep_progress, line);
     sdm_log(ctx, SDM_LOG_WARNING, 5, "%d of %d", 2, 3);
     assert_string_equal(line, "2 of 3");
     sdm_progress(ctx, 6, 0.5, "median");

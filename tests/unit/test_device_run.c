@@ -27,7 +27,7 @@ static SdmStatus run(const char *name, const char *on, char why[1024])
     opt.threads = 2;
     said[0] = '\0';
     SDM_CLOSED_BY(sdm_close) SdmContext *ctx = context_of(&opt);
-    sdm_set_sinks(ctx, keep_log, NULL, NULL);
+    sdm_set_log(ctx, keep_log, NULL);
     SdmDemResult result;
     const SdmStatus st = sdm_run_scene(ctx, scene, NULL, NULL, NULL, &result);
     sdm_dem_result_free(&result);
