@@ -168,7 +168,7 @@ SdmStatus sdm_set_raster_vertical(SdmContext *ctx, const char *name, const char 
         return sdm_fail(ctx, SDM_ERR_USAGE,
                         "found the vertical datum '%.100s', expected ellipsoid, egm96 or egm2008",
                         datum ? datum : "");
-    return set_metadata(ctx, name, "VERTICAL_DATUM", sdm_vertical_name(vertical));
+    return set_metadata(ctx, name, "VERTICAL_DATUM", sdm_vertical_datum(vertical)->name);
 }
 
 SdmStatus sdm_set_raster_rpc(SdmContext *ctx, const char *name, const SdmRpc *rpc)
@@ -278,7 +278,7 @@ const char *sdm_dem_crs(const SdmDem *dem)
 
 const char *sdm_dem_vertical(const SdmDem *dem)
 {
-    return dem->vertical == SDM_VERTICAL_UNKNOWN ? "" : sdm_vertical_word(dem->vertical);
+    return dem->vertical == SDM_VERTICAL_UNKNOWN ? "" : sdm_vertical_datum(dem->vertical)->word;
 }
 
 const char *sdm_dem_report_json(const SdmDem *dem)

@@ -501,7 +501,7 @@ static SdmStatus compare_rasters(SdmComparison *w)
     const int64_t common = sdm_coreg_mark(g, &w->out->cells);
     w->out->coverage = share(common, w->out->cells);
     if (common == 0) {
-        const double far_m = dem->reader ? sdm_height_raster_absurd_m(dem->reader) : 0.0;
+        const double far_m = dem->reader ? dem->reader->absurd_m : 0.0;
         char why[80] = "";
         if (far_m != 0.0)
             snprintf(why, sizeof why, "; values such as %g m are no heights: give metres", far_m);

@@ -6,7 +6,6 @@
 #include "core/stats.h"
 #include "core/system.h"
 #include "coreg/comparison.h"
-#include "geo/first_band.h"
 #include "geo/gdal_scope.h"
 #include "product/product.h"
 

@@ -4,7 +4,6 @@
 #include "coreg/input_raster.h"
 #include "core/math.h"
 #include "core/path.h"
-#include "geo/first_band.h"
 #include "geo/gdal_scope.h"
 #include "geo/geodesy.h"
 #include "geo/projector.h"
@@ -46,9 +45,9 @@ SdmStatus sdm_input_raster_open(SdmContext *ctx, const char *path, const char *r
                                     .keeps_datum = true};
     *out = (SdmInputRaster){.path = path, .role = role, .datum.vertical = SDM_VERTICAL_UNKNOWN};
     PASS(sdm_height_raster_open(ctx, &source, &out->reader));
-    out->file = sdm_height_raster_file(out->reader);
+    out->file = out->reader->ds;
     if (source.datum_option)
-        out->datum = *sdm_height_raster_datum(out->reader);
+        out->datum = out->reader->datum;
     return set_srs(ctx, out, GDALGetSpatialRef(out->file));
 }
 
@@ -338,7 +337,7 @@ static SdmStatus add_undulation(SdmContext *ctx, const SdmRasterGrid *grid, cons
     PASS(sdm_alloc(ctx, &undulation_m, (size_t)grid->cols * ROWS, sizeof *undulation_m, "undulation"));
     for (int64_t row = 0; row < grid->rows; row += ROWS) {
         const int64_t rows = grid->rows - row < ROWS ? grid->rows - row : ROWS;
-        PASS(sdm_undulation_window(ctx, &u, 0, row, grid->cols, rows, undulation_m));
+        PASS(sdm_undulation_window(ctx, &u, (const int64_t[]){0, row, grid->cols, rows}, undulation_m));
         for (int64_t i = 0; i < rows * grid->cols; i++)
             height_m[row * grid->cols + i] += sign * undulation_m[i];
     }
@@ -388,7 +387,7 @@ static void compare_datums(const SdmInputRaster *dem, const SdmInputRaster *refe
 static const char *name_of(const SdmInputRaster *raster)
 {
     const int vertical = raster->datum.vertical;
-    return vertical == SDM_VERTICAL_OTHER ? raster->datum.name : sdm_vertical_name(vertical);
+    return vertical == SDM_VERTICAL_OTHER ? raster->datum.name : sdm_vertical_datum(vertical)->name;
 }
 
 SdmStatus sdm_input_raster_match_datum(SdmContext *ctx, const SdmRasterGrid *grid,

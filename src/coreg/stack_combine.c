@@ -114,8 +114,8 @@ static SdmStatus read_layers(SdmStack *s, const SdmBlock *b, SdmBlockLayers *p)
         }
     for (int v = SDM_EGM96; v < DATUMS && p->count; v++)
         if (p->geoid_m[v])
-            PASS(sdm_undulation_window(s->ctx, &p->undulation[v], b->col0, b->row0, b->w, b->h,
-                                       p->geoid_m[v]));
+            PASS(sdm_undulation_window(s->ctx, &p->undulation[v],
+                                       (const int64_t[]){b->col0, b->row0, b->w, b->h}, p->geoid_m[v]));
 #pragma omp parallel for schedule(dynamic, 1) num_threads(s->threads)
     for (int k = 0; k < p->count; k++) {
         const SdmStatus one = read_layer(s, b, p, k);

@@ -7,7 +7,7 @@
 #include "core/system.h"
 #include "coreg/input_raster.h"
 #include "coreg/stack_trend.h"
-#include "geo/first_band.h"
+#include "geo/gdal_scope.h"
 #include "geo/geodesy.h"
 #include "input/source.h"
 #include "product/output_files.h"
@@ -492,13 +492,13 @@ static SdmStatus check_datums(SdmStack *s)
             s->ctx, SDM_ERR_DATA,
             "DEM %s declares no vertical datum, but %s declares %s; give --dem-vertical ellipsoid, "
             "egm96 or egm2008",
-            s->layer[unknown].path, s->layer[known].path, sdm_vertical_name(s->layer[known].vertical));
+            s->layer[unknown].path, s->layer[known].path, sdm_vertical_datum(s->layer[known].vertical)->name);
     s->datum_unknown = unknown >= 0;
     if (s->datum_unknown && s->options->vertical != SDM_ELLIPSOID)
         return sdm_fail(s->ctx, SDM_ERR_DATA,
                         "--vertical %s needs the vertical datums of the DEMs, and %s declares none; give "
                         "--dem-vertical ellipsoid, egm96 or egm2008",
-                        sdm_vertical_word(s->options->vertical), s->layer[unknown].path);
+                        sdm_vertical_datum(s->options->vertical)->word, s->layer[unknown].path);
     if (s->datum_unknown)
         sdm_log(s->ctx, SDM_LOG_WARNING, 1,
                 "no DEM declares a vertical datum: assumed to be the same for all, and the stack declares "

@@ -41,7 +41,7 @@ static SdmStatus read_raster(const SdmStack *s, const SdmLayer *l, const SdmHeig
     const double pixels = (double)window.stride * l->ratio, row_pixels = (double)window.w * pixels * pixels;
     const int64_t chunk = (int64_t)fmax(CHUNK_PIXELS / fmax(row_pixels, 1.0), 1.0);
     PASS(sdm_height_raster_open(s->ctx, source, &raster));
-    GDALDatasetH const file = sdm_height_raster_file(raster);
+    GDALDatasetH const file = raster->ds;
     if (GDALGetRasterXSize(file) != l->width || GDALGetRasterYSize(file) != l->height)
         return sdm_fail(s->ctx, SDM_ERR_INPUT, "%s: changed while it was stacked (another size)",
                         source->path);
@@ -110,7 +110,8 @@ static SdmStatus look_for_voids(const SdmStack *s, SdmLayer *l)
         .option = "DEM", .path = l->path, .datum_option = "--dem-vertical", .keeps_datum = true};
     PASS(sdm_height_raster_open(s->ctx, &dem, &raster));
     PASS(sdm_heights_on_grid_open(s->ctx, raster, &s->grid, l->lon_deg, l->lat_deg, &on));
-    l->hides_voids = sdm_height_raster_hides_voids(raster, &l->void_value);
+    l->hides_voids = raster->hides_voids;
+    l->void_value = raster->nodata;
     return SDM_OK;
 }
 
@@ -245,8 +246,12 @@ static SdmStatus add_geoid(SdmStack *s, SdmLayer *l, SdmUndulation *u)
     PASS(SDM_ALLOC(s->ctx, "geoid", SDM_ARRAY(x, count + 1), SDM_ARRAY(y, count + 1),
                    SDM_ARRAY(n, count + 1)));
     for (size_t i = 0; i < count; i++) {
-        x[i] = (double)((l->sample_col0 + (int64_t)i % l->sample_cols) * s->sample_step + s->sample_step / 2);
-        y[i] = (double)((l->sample_row0 + (int64_t)i / l->sample_cols) * s->sample_step + s->sample_step / 2);
+        x[i] =
+            (double)((l->sample_col0 + (int64_t)i % l->sample_cols) * s->sample_step + s->sample_step / 2) +
+            0.5;
+        y[i] =
+            (double)((l->sample_row0 + (int64_t)i / l->sample_cols) * s->sample_step + s->sample_step / 2) +
+            0.5;
     }
     PASS(sdm_undulation_cells(s->ctx, u, count, x, y, n));
     for (size_t i = 0; i < count; i++)

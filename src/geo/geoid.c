@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "geo/geoid.h"
 #include "geo/bicubic.h"
+#include "geo/cell_places.h"
 #include "geo/projector.h"
 #include "geo/vertical_datum.h"
 
@@ -263,58 +264,45 @@ SdmStatus sdm_undulation_cells(SdmContext *ctx, SdmUndulation *u, size_t n, doub
                                double *undulation_m)
 {
     for (size_t i = 0; i < n; i++) {
-        x[i] = u->grid->x0 + (x[i] + 0.5) * u->dx;
-        y[i] = u->grid->y0 - (y[i] + 0.5) * u->dy;
+        x[i] = u->grid->x0 + x[i] * u->dx;
+        y[i] = u->grid->y0 - y[i] * u->dy;
     }
     sdm_projector_inverse(u->projector, n, x, y);
     return sdm_geoid_undulation(ctx, u->geoid, n, x, y, undulation_m);
 }
 
-/* A row of w cells, from column col0 on. */
-typedef struct CellRow {
-    int64_t col0, row, w;
-    const double *above, *below; /* nodes */
-} CellRow;
-
-/* Interpolate between the nodes; directly where a node lies outside the projection. */
-static SdmStatus fill_row(SdmContext *ctx, SdmUndulation *u, const CellRow *in, float *out)
+/* A cell (column, row) between the nodes; directly where a node lies outside the projection. */
+static SdmStatus undulation_at(SdmContext *ctx, SdmUndulation *u, const SdmPlaceNodes *nodes,
+                               const double *node_m, const int64_t cell[2], float *out)
 {
-    const double *const above = in->above, *const below = in->below;
-    const int64_t step = u->step, first = in->col0 / step;
-    const double ty = (double)(in->row % step) / (double)step;
-    for (int64_t c = 0; c < in->w; c++) {
-        const int64_t i = (in->col0 + c) / step - first;
-        const double tx = (double)((in->col0 + c) % step) / (double)step;
-        const double a = above[i] + ty * (below[i] - above[i]);
-        const double b = above[i + 1] + ty * (below[i + 1] - above[i + 1]);
-        double n = a + tx * (b - a);
-        if (isnan(n)) {
-            double x = (double)(in->col0 + c), y = (double)in->row;
-            PASS(sdm_undulation_cells(ctx, u, 1, &x, &y, &n));
-        }
-        out[c] = (float)n;
-    }
+    const int64_t step = u->step;
+    const double *const above = node_m + (size_t)(cell[1] / step - nodes->j0) * nodes->nx +
+                                (cell[0] / step - nodes->i0),
+                        *const below = above + nodes->nx;
+    const double tx = (double)(cell[0] % step) / (double)step, ty = (double)(cell[1] % step) / (double)step;
+    const double a = above[0] + ty * (below[0] - above[0]), b = above[1] + ty * (below[1] - above[1]);
+    double n = a + tx * (b - a), x = (double)cell[0] + 0.5, y = (double)cell[1] + 0.5;
+    if (isnan(n))
+        PASS(sdm_undulation_cells(ctx, u, 1, &x, &y, &n));
+    *out = (float)n;
     return SDM_OK;
 }
 
-SdmStatus sdm_undulation_window(SdmContext *ctx, SdmUndulation *u, int64_t col0, int64_t row0, int64_t w,
-                                int64_t h, float *undulation_m)
+SdmStatus sdm_undulation_window(SdmContext *ctx, SdmUndulation *u, const int64_t window[4],
+                                float *undulation_m)
 {
-    SDM_OWNED double *x = NULL, *y = NULL, *node = NULL;
-    const int64_t step = u->step, i0 = col0 / step, j0 = row0 / step;
-    const size_t nx = (size_t)((col0 + w - 1) / step - i0 + 2), ny = (size_t)((row0 + h - 1) / step - j0 + 2);
-    PASS(
-        SDM_ALLOC(ctx, "undulation", SDM_ARRAY(x, nx * ny), SDM_ARRAY(y, nx * ny), SDM_ARRAY(node, nx * ny)));
-    for (size_t j = 0; j < ny; j++)
-        for (size_t i = 0; i < nx; i++) {
-            x[j * nx + i] = (double)((i0 + (int64_t)i) * step);
-            y[j * nx + i] = (double)((j0 + (int64_t)j) * step);
-        }
-    PASS(sdm_undulation_cells(ctx, u, nx * ny, x, y, node));
-    for (int64_t r = 0; r < h; r++) {
-        const size_t j = (size_t)((row0 + r) / step - j0);
-        const CellRow row = {col0, row0 + r, w, node + j * nx, node + (j + 1) * nx};
-        PASS(fill_row(ctx, u, &row, undulation_m + r * w));
-    }
-    return SDM_OK;
+    SdmStatus st = SDM_OK;
+    SdmPlaceNodes nodes = {.x = NULL};
+    double *node_m = NULL;
+    const int64_t w = window[2];
+    TRY(sdm_place_nodes_open(ctx, window, u->step, &nodes));
+    TRY(sdm_alloc(ctx, &node_m, nodes.nx * nodes.ny, sizeof *node_m, "undulation"));
+    TRY(sdm_undulation_cells(ctx, u, nodes.nx * nodes.ny, nodes.x, nodes.y, node_m));
+    for (int64_t r = 0; r < window[3]; r++)
+        for (int64_t c = 0; c < w; c++)
+            TRY(undulation_at(ctx, u, &nodes, node_m, (const int64_t[2]){window[0] + c, window[1] + r},
+                              undulation_m + r * w + c));
+done:
+    SDM_FREE(&nodes.x, &nodes.y, &node_m);
+    return st;
 }

@@ -35,10 +35,11 @@ typedef struct SdmUndulation {
 SdmStatus sdm_undulation_open(SdmContext *ctx, const SdmGrid *grid, int vertical, SdmUndulation *out);
 /* The same for a geoid, which is handed over; NULL: the ellipsoid. */
 SdmStatus sdm_undulation_of(SdmContext *ctx, const SdmGrid *grid, SdmGeoid *geoid, SdmUndulation *out);
-/* Metres for a window of cells: h rows of w. */
-SdmStatus sdm_undulation_window(SdmContext *ctx, SdmUndulation *u, int64_t col0, int64_t row0, int64_t w,
-                                int64_t h, float *undulation_m);
-/* Metres at n cells.  x, y: their columns and rows; overwritten by longitude and latitude. */
+/* Metres for a window of cells: column, row, width, height. */
+SdmStatus sdm_undulation_window(SdmContext *ctx, SdmUndulation *u, const int64_t window[4],
+                                float *undulation_m);
+/* Metres at n places.  x, y: columns and rows, from the grid's corner; overwritten by longitude and
+ * latitude. */
 SdmStatus sdm_undulation_cells(SdmContext *ctx, SdmUndulation *u, size_t n, double *x, double *y,
                                double *undulation_m);
 void sdm_undulation_close(SdmUndulation *u);

@@ -6,7 +6,6 @@
 #include "core/vector_loops.h"
 #include "geo/bicubic.h"
 #include "geo/cell_places.h"
-#include "geo/first_band.h"
 #include "geo/gdal_scope.h"
 #include "geo/geodesy.h"
 #include "geo/vertical_datum.h"
@@ -26,28 +25,6 @@ enum { KEPT_BYTES = 64 << 20 };                            /* of GDAL's cache, a
 /* Cells of the raster to a cell of the grid, a side: from which on means of them are interpolated, and the
  * mean over a cell is taken. */
 static const double LEAST_SHRINK = 3.0, LEAST_RATIO = 1.5;
-
-struct SdmHeightRaster {
-    SdmHeightSource source;
-    GDALDatasetH ds, first;     /* first: the first band of ds alone */
-    GDALDatasetH under;         /* what first reads from, where that is neither; or NULL */
-    GDALRasterBandH band, mask; /* mask: NULL where every cell counts that is not nodata */
-    int64_t cols, rows;
-    int64_t read_cells;            /* over grids */
-    double forward[6], inverse[6]; /* pixel corner coordinates -> map, map -> pixel */
-    double nodata, scale, offset;
-    bool has_nodata, unread; /* unread: a block could not be read */
-    bool declares_voids;     /* by a nodata value or a mask */
-    bool hides_voids;        /* found, or told, though not declared */
-    bool geographic;
-    OGRSpatialReferenceH srs; /* owned */
-    char *wkt;                /* of its horizontal part; CPLFree */
-    double absurd_m;
-    SdmProjector *proj;
-    SdmDatumFound datum;
-    char phrase[440]; /* the datum, and where its undulation is from */
-    SdmGeoid *geoid;  /* NULL: heights above the ellipsoid */
-};
 
 SdmStatus sdm_datum_open_geoid(SdmContext *ctx, const SdmHeightSource *source, GDALDatasetH file,
                                const SdmDatumFound *datum, SdmGeoid **out)
@@ -223,26 +200,6 @@ void sdm_height_raster_close(SdmHeightRaster **out)
     sdm_free(out);
 }
 
-GDALDatasetH sdm_height_raster_file(const SdmHeightRaster *r)
-{
-    return r->ds;
-}
-
-const SdmDatumFound *sdm_height_raster_datum(const SdmHeightRaster *r)
-{
-    return &r->datum;
-}
-
-const char *sdm_height_raster_datum_phrase(const SdmHeightRaster *r)
-{
-    return r->phrase;
-}
-
-double sdm_height_raster_absurd_m(const SdmHeightRaster *r)
-{
-    return r->absurd_m;
-}
-
 SdmStatus sdm_height_raster_check(SdmContext *ctx, const SdmHeightRaster *r)
 {
     return !r->unread
@@ -416,12 +373,6 @@ static void find_voids(SdmContext *ctx, const SdmHeightsOnGrid *g)
         sdm_log(ctx, SDM_LOG_INFO, 2,
                 "%s %s: cells of %.9g are taken as voids, though the file does not declare them",
                 r->source.option, r->source.path, r->nodata);
-}
-
-bool sdm_height_raster_hides_voids(const SdmHeightRaster *r, double *value)
-{
-    *value = r->nodata;
-    return r->hides_voids;
 }
 
 /* ---- over the cells of a grid ---- */
@@ -776,7 +727,7 @@ SdmStatus sdm_heights_on_grid(SdmContext *ctx, SdmHeightsOnGrid *g, const int64_
     sdm_free(&p.plane);
     if (g->undulation.geoid) {
         TRY(sdm_alloc_raw(ctx, &undulation, (size_t)(w * h), sizeof *undulation, "undulation"));
-        TRY(sdm_undulation_window(ctx, &g->undulation, window[0], window[1], w, h, undulation));
+        TRY(sdm_undulation_window(ctx, &g->undulation, window, undulation));
         for (int64_t i = 0; i < w * h; i++)
             height_m[i] += undulation[i];
     }

@@ -25,33 +25,44 @@ SdmStatus sdm_datum_open_geoid(SdmContext *ctx, const SdmHeightSource *source, G
                                const SdmDatumFound *datum, SdmGeoid **out);
 
 /* An opened raster.  It serves one thread at a time. */
-typedef struct SdmHeightRaster SdmHeightRaster;
+typedef struct SdmHeightRaster {
+    SdmHeightSource source;
+    GDALDatasetH ds, first;     /* ds: the file; first: the first band of ds alone */
+    GDALDatasetH under;         /* what first reads from, where that is neither; or NULL */
+    GDALRasterBandH band, mask; /* mask: NULL where every cell counts that is not nodata */
+    int64_t cols, rows;
+    int64_t read_cells;            /* over grids */
+    double forward[6], inverse[6]; /* pixel corner coordinates -> map, map -> pixel */
+    double nodata, scale, offset;
+    bool has_nodata, unread; /* unread: a block could not be read */
+    bool declares_voids;     /* by a nodata value or a mask */
+    bool hides_voids;        /* found, or told, though not declared */
+    bool geographic;
+    OGRSpatialReferenceH srs; /* owned */
+    char *wkt;                /* of its horizontal part; CPLFree */
+    double absurd_m; /* the last value beyond 12000 m that was met and not declared as nodata; 0: none */
+    SdmProjector *proj;
+    SdmDatumFound datum; /* that the heights are taken as */
+    char phrase[440];    /* the datum, what tells it, and where its undulation is from */
+    SdmGeoid *geoid;     /* NULL: heights above the ellipsoid */
+} SdmHeightRaster;
 
 /* Open the first band of a raster.  SDM_ERR_INPUT with a sentence that names the option where it cannot be
  * opened or used, SDM_ERR_UNSUPPORTED where its datum cannot be brought to the ellipsoid.  The datum is the
  * option's, else what sdm_vertical_find() finds, else the ellipsoid. */
 SdmStatus sdm_height_raster_open(SdmContext *ctx, const SdmHeightSource *source, SdmHeightRaster **out);
 void sdm_height_raster_close(SdmHeightRaster **r);
-/* The file; owned by the raster. */
-GDALDatasetH sdm_height_raster_file(const SdmHeightRaster *r);
 
 /* Height of the cell at a place, metres above the ellipsoid; NaN where the raster has none, and for values
  * beyond 12000 m. */
 double sdm_height_raster_at(SdmContext *ctx, SdmHeightRaster *r, double lon_deg, double lat_deg);
 /* SDM_ERR_INPUT with a sentence after a cell that could not be read; otherwise SDM_OK. */
 SdmStatus sdm_height_raster_check(SdmContext *ctx, const SdmHeightRaster *r);
-/* The last value beyond 12000 m that was met and not declared as nodata; 0: none. */
-double sdm_height_raster_absurd_m(const SdmHeightRaster *r);
-/* The datum that the heights are taken as; and as a phrase, with what tells it and where its undulation is
- * from. */
-const SdmDatumFound *sdm_height_raster_datum(const SdmHeightRaster *r);
-const char *sdm_height_raster_datum_phrase(const SdmHeightRaster *r);
-/* A line of the log with that: a warning where it is assumed, with -v alone where it is declared or given. */
+/* A line of the log with the datum: a warning where it is assumed, with -v alone where it is declared or
+ * given. */
 void sdm_height_raster_tell_datum(SdmContext *ctx, const SdmHeightRaster *r);
 /* Is what was read over grids so small that GDAL's cache still holds it, if the raster stays open? */
 bool sdm_height_raster_is_cached(const SdmHeightRaster *r);
-/* Has sdm_heights_on_grid_open() found voids that the file does not declare?  Then their value. */
-bool sdm_height_raster_hides_voids(const SdmHeightRaster *r, double *value);
 /* Side of a cell on the ground at a place, metres; NaN outside the projection. */
 double sdm_height_raster_cell_m(SdmHeightRaster *r, double lon_deg, double lat_deg);
 

@@ -3,7 +3,6 @@
 #include "geo/outlines.h"
 #include "core/math.h"
 #include "core/path.h"
-#include "geo/first_band.h"
 #include "geo/gdal_scope.h"
 
 #include <cpl_conv.h>

@@ -1,7 +1,6 @@
 /* Pixels of 8 bits -> a PNG image in memory, by GDAL. */
 // SPDX-License-Identifier: Apache-2.0
 #include "geo/png.h"
-#include "geo/first_band.h"
 #include "geo/gdal_scope.h"
 
 #include <cpl_vsi.h>

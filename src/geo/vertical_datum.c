@@ -32,16 +32,6 @@ const SdmVerticalDatum *sdm_vertical_datum(int vertical)
     return &datums[vertical];
 }
 
-const char *sdm_vertical_name(int vertical)
-{
-    return datums[vertical].name;
-}
-
-const char *sdm_vertical_word(int vertical)
-{
-    return datums[vertical].word;
-}
-
 int sdm_vertical_of_word(const char *word)
 {
     for (int i = 0; word && i < DATUMS; i++)

@@ -25,9 +25,6 @@ typedef struct SdmVerticalDatum {
 /* vertical: SDM_ELLIPSOID, SDM_EGM96 or SDM_EGM2008. */
 const SdmVerticalDatum *sdm_vertical_datum(int vertical);
 
-const char *sdm_vertical_name(int vertical); /* the datum's name and word */
-const char *sdm_vertical_word(int vertical);
-
 /* The datum that a word of the command line means; SDM_VERTICAL_UNKNOWN for NULL, "auto" and any other word.
  */
 int sdm_vertical_of_word(const char *word);

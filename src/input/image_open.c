@@ -1,6 +1,6 @@
 /* Raster name, band, mask, radiometric table -> opened image. */
 // SPDX-License-Identifier: Apache-2.0
-#include "geo/first_band.h"
+#include "geo/gdal_scope.h"
 #include "input/image.h"
 
 #include <cpl_conv.h>

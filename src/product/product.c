@@ -86,7 +86,7 @@ static char **metadata_of(const SdmProductRequest *r)
         {"SCENE_ID", r->id},
         {"ACQUISITION_TIME_UTC", r->time_utc},
         {"SCENE_KIND", r->kind},
-        {"VERTICAL_DATUM", r->datum_unknown ? NULL : sdm_vertical_name(r->options->vertical)},
+        {"VERTICAL_DATUM", r->datum_unknown ? NULL : sdm_vertical_datum(r->options->vertical)->name},
     };
     char **list = NULL;
     for (size_t i = 0; i < sizeof item / sizeof *item; i++)
@@ -296,7 +296,8 @@ static SdmStatus write_strip(SdmContext *ctx, SdmProduct *p, const SdmBlock *b, 
                                .mask = b->mask + row * b->w,
                                .ortho = p->request.ortho ? b->ortho + row * b->w : NULL};
     if (p->undulation.geoid)
-        PASS(sdm_undulation_window(ctx, &p->undulation, b->col0, b->row0 + row, b->w, h, s->undulation_m));
+        PASS(sdm_undulation_window(ctx, &p->undulation, (const int64_t[]){b->col0, b->row0 + row, b->w, h},
+                                   s->undulation_m));
 #pragma omp parallel for schedule(static) num_threads(sdm_threads(ctx))
     for (int64_t r = 0; r < h; r++)
         convert_row(p, b, row + r, r, s);

@@ -3,7 +3,6 @@
 #include "product/product.h"
 #include "core/system.h"
 #include "core/vector_loops.h"
-#include "geo/first_band.h"
 #include "geo/gdal_scope.h"
 #include "geo/vertical_datum.h"
 

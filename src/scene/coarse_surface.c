@@ -268,8 +268,8 @@ static SdmStatus fill_prior(SdmContext *ctx, const SdmScene *scene, const SdmLat
         sum += isfinite(h) ? h : 0.0;
     }
     report->covered = (double)known / (double)n;
-    snprintf(report->datum, sizeof report->datum, "%s", sdm_height_raster_datum_phrase(dem));
-    const double absurd_m = sdm_height_raster_absurd_m(dem);
+    snprintf(report->datum, sizeof report->datum, "%s", dem->phrase);
+    const double absurd_m = dem->absurd_m;
     if (known < 16)
         PASS(sdm_fail(
             ctx, SDM_ERR_DATA,

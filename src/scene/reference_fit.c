@@ -166,7 +166,7 @@ static double height_by_pointing(const Work *w, double ground_m)
  * the undulation; else heights above a geoid lie too low by it. */
 static bool is_above_geoid(const Work *w)
 {
-    const int vertical = sdm_height_raster_datum(w->files->dem)->vertical;
+    const int vertical = w->files->dem->datum.vertical;
     return vertical != SDM_ELLIPSOID && vertical != SDM_VERTICAL_UNKNOWN;
 }
 
@@ -189,11 +189,11 @@ static bool is_geoid(const Work *w, double up_m)
  * unless --reference-vertical names the datum, and errors of pointing usually reach so far. */
 static bool refuses_geoid(SdmContext *ctx, Work *w, double up_m)
 {
-    const bool given = sdm_height_raster_datum(w->files->dem)->by == SDM_DATUM_GIVEN;
+    const bool given = w->files->dem->datum.by == SDM_DATUM_GIVEN;
     char datum[360];
     if (!is_geoid(w, up_m) || (given && fabs(up_m) <= height_by_pointing(w, POINTING_USUAL_M)))
         return false;
-    sdm_vertical_phrase(sdm_height_raster_datum(w->files->dem), datum, sizeof datum);
+    sdm_vertical_phrase(&w->files->dem->datum, datum, sizeof datum);
     refuse(ctx, w, SDM_REFERENCE_REFUSED,
            "it lies %.1f m %s the scene, as with a wrong datum (the geoid is at %.1f m here); give "
            "--reference-vertical: %s would leave %.1f m; it was taken as above %s",
@@ -231,8 +231,7 @@ static bool serves(SdmContext *ctx, Work *w, size_t known)
         return refuse(ctx, w, SDM_REFERENCE_REFUSED,
                       "it has heights for %.1f %% of the terrain, at least %.0f %% are needed%s",
                       100.0 * r->covered, 100.0 * LEAST_COVERED,
-                      sdm_height_raster_absurd_m(w->files->dem) != 0.0 ? "; others are values beyond 12000 m"
-                                                                       : "");
+                      w->files->dem->absurd_m != 0.0 ? "; others are values beyond 12000 m" : "");
     const double far_m = hypot(shift->move_m[0], shift->move_m[1]), relief = relief_m(w);
     if (!(shift->nmad_m <= fmax(ALIKE_SHARE * relief, ALIKE_M)))
         return refuse(
@@ -251,7 +250,7 @@ static bool serves(SdmContext *ctx, Work *w, size_t known)
     find_undulation(w);
     if (refuses_geoid(ctx, w, up_m))
         return false;
-    sdm_vertical_phrase(sdm_height_raster_datum(w->files->dem), datum, sizeof datum);
+    sdm_vertical_phrase(&w->files->dem->datum, datum, sizeof datum);
     if (!(fabs(up_m) <= most_m))
         return refuse(
             ctx, w, SDM_REFERENCE_REFUSED,
@@ -720,7 +719,7 @@ SdmStatus sdm_reference_correct(SdmContext *ctx, const SdmScene *scene, const Sd
     sdm_progress(ctx, 2, 0.85, "cameras against the reference");
     PASS(open_work(ctx, scene, images, &w));
     p->reference.cell_m = w.s.plane.cell_m;
-    snprintf(p->reference.datum, sizeof p->reference.datum, "%s", sdm_height_raster_datum_phrase(files->dem));
+    snprintf(p->reference.datum, sizeof p->reference.datum, "%s", files->dem->phrase);
     const size_t known = w.s.valid ? sdm_reference_compare(&w.s, w.shift.move_m, w.threads) : 0;
     if (known >= LEAST_SAMPLES) {
         PASS(make_points(ctx, &w));
