@@ -300,8 +300,8 @@ static SdmStatus add_at_points(SdmContext *ctx, const SdmRasterGrid *grid, SdmUn
     const double *const t = grid->transform;
     PASS(SDM_ALLOC(ctx, "undulations", SDM_ARRAY(col, n), SDM_ARRAY(row, n), SDM_ARRAY(undulation_m, n)));
     for (size_t i = 0; i < n; i++) {
-        col[i] = (points->x[i] - t[0]) / t[1] - 0.5;
-        row[i] = (points->y[i] - t[3]) / t[5] - 0.5;
+        col[i] = (points->x[i] - t[0]) / t[1];
+        row[i] = (points->y[i] - t[3]) / t[5];
     }
     PASS(sdm_undulation_cells(ctx, u, n, col, row, undulation_m));
     for (size_t i = 0; i < n; i++)
