@@ -64,6 +64,18 @@ def put_text(path, text):
     return path
 
 
+def put_polygons(path, *features):
+    """GeoJSON of (properties, kind of geometry, coordinates) each."""
+    return put_text(path, json.dumps({"type": "FeatureCollection", "features": [
+        {"type": "Feature", "properties": properties, "geometry": {"type": kind, "coordinates": places}} for properties, kind, places in features]}))
+
+
+def rpc_text(rpc):
+    """A file _RPC.TXT of RPC metadata; some formats of images keep fewer digits."""
+    return "".join("%s%s: %s\n" % (key, "_%d" % (i + 1) if key.endswith("_COEFF") else "", number) for key, value in rpc.items()
+                   for i, number in enumerate(value.split() if key.endswith("_COEFF") else value.split()[:1]))
+
+
 def call(words, quiet=False, **more):
     """Run a command; its exit code, output and errors."""
     done = subprocess.run([str(w) for w in words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -71,6 +83,15 @@ def call(words, quiet=False, **more):
     if done.returncode and not quiet:
         print("  rc %d: %s\n  %s" % (done.returncode, " ".join(str(w) for w in words), done.stderr.strip()[-400:]))
     return done
+
+
+def refused(code, said, *words):
+    """The program ends with this exit code, a last line that holds these texts, and, with -q, no other; it leaves no file but a log."""
+    listed = lambda: sorted(n for n in os.listdir(work) if not n.endswith(".log"))
+    before, done = listed(), call([PROGRAM, *words], quiet=True)
+    lines = done.stderr.strip().split("\n")
+    good = done.returncode == code and (len(lines) == 1 or "-q" not in words) and listed() == before
+    expect(good and all(s in lines[-1] for s in ([said] if isinstance(said, str) else said)), "%d, %s" % (done.returncode, lines[-1][-200:]))
 
 
 def expect(good, what):

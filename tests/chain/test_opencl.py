@@ -8,7 +8,7 @@ import os
 import time
 
 import harness as t
-from with_gdal import gdal, np
+from with_gdal import image, np
 work = t.work
 os.environ["RUSTICL_ENABLE"] = "llvmpipe"
 
@@ -24,11 +24,7 @@ def pair():
     ground = rng.integers(0, 256, (90, 400))
     left, right = ground[:, 40:360], np.concatenate([ground[:30, 47:367], ground[30:60, 52:372], ground[60:, 60:380]])
     names = [os.path.join(work, name) for name in ("left.tif", "right.tif")]
-    for name, view in zip(names, (left, right)):
-        out = gdal.GetDriverByName("GTiff").Create(name, view.shape[1], view.shape[0], 1)
-        out.WriteArray(np.clip(view + rng.integers(-8, 9, view.shape), 0, 255).astype(np.uint8))
-        out = None
-    return names
+    return [image(name, np.clip(view + rng.integers(-8, 9, view.shape), 0, 255).astype(np.uint8)) for name, view in zip(names, (left, right))]
 
 
 SCENE, PAIR = scene(), pair()

@@ -2,21 +2,20 @@
 # What the options and the kinds of images do to a DEM: prior, height range, CRS, datum, masks, types, bands, parallel pair.
 # test_options.py [STEREODEM [SOURCE_DIR [PART]]]     exits 77 when Python has no numpy or GDAL
 # SPDX-License-Identifier: Apache-2.0
+import glob
 import json
 import os
 import subprocess
 import sys
 
 import harness as t
-from with_gdal import gdal, np, osr, put
+import with_gdal
+from with_gdal import gdal, image, np, osr, put
 work, at = t.work, t.at
 
 
 def heights(path):
-    data = gdal.Open(path)
-    h = data.GetRasterBand(1).ReadAsArray().astype(float)
-    h[h == data.GetRasterBand(1).GetNoDataValue()] = np.nan
-    return h, data.GetGeoTransform()
+    return with_gdal.heights(path), gdal.Open(path).GetGeoTransform()
 
 
 def same_within(name, dem, other, most):
@@ -29,27 +28,9 @@ def same_within(name, dem, other, most):
                                                                          f["coverage"]))
 
 
-def pair_with(name, pair, change=None, kind=gdal.GDT_UInt16, bands=1, nodata=None, alpha=False):
-    """A copy of an RPC pair with other pixels: change(band array, side) -> array."""
-    made = []
-    for side, source in enumerate(pair):
-        old = gdal.Open(source)
-        pixels = old.GetRasterBand(1).ReadAsArray()
-        path = at("%s_%d.tif" % (name, side))
-        new = gdal.GetDriverByName("GTiff").Create(path, old.RasterXSize, old.RasterYSize, bands + alpha, kind,
-                                                   ["ALPHA=YES"] if alpha else [])
-        new.SetMetadata(old.GetMetadata("RPC"), "RPC")
-        result = change(pixels, side) if change else pixels
-        if alpha or bands > 1:
-            for band in range(bands + alpha):
-                new.GetRasterBand(band + 1).WriteArray(result[band])
-        else:
-            new.GetRasterBand(1).WriteArray(result)
-        if nodata is not None:
-            new.GetRasterBand(1).SetNoDataValue(nodata)
-        new = None
-        made.append(path)
-    return made
+def pair_with(name, pair, change, **how):
+    """A copy of an RPC pair with other pixels: change(band array, side) -> array, of one band or several."""
+    return [image(at("%s_%d.tif" % (name, side)), change(gdal.Open(path).ReadAsArray(), side), path, **how) for side, path in enumerate(pair)]
 
 
 def part_fill():
@@ -109,9 +90,7 @@ def part_prior():
     holed = at("holed.tif") # voids that the file does not declare
     t.call([t.tool("gdal_translate"), "-q", "-a_nodata", "none", truth, holed])
     data = gdal.Open(holed, gdal.GA_Update)
-    pixels = data.GetRasterBand(1).ReadAsArray()
-    pixels[100:160, 100:200] = -32768
-    data.GetRasterBand(1).WriteArray(pixels)
+    data.GetRasterBand(1).WriteArray(np.full((60, 100), -32768, "f4"), 100, 100)
     data = None
     done = t.call([t.PROGRAM, "run", scene, "-o", at("void.tif"), "--dem", holed, "--cost", "zncc"])
     if t.expect(done.returncode == 0 and "-32768 m are no heights" in done.stderr, "voids not declared in a prior: told"):
@@ -124,8 +103,7 @@ def part_prior():
     data = gdal.Open(feet, gdal.GA_Update)
     data.GetRasterBand(1).SetUnitType("ft")
     data = None
-    done = t.call([t.PROGRAM, "run", scene, "-o", at("none.tif"), "-q", "--dem", feet], quiet=True)
-    t.expect(done.returncode == 1 and "heights are in 'ft'" in str(done.stderr), "prior in feet: refused")
+    t.refused(1, "heights are in 'ft'", "run", scene, "-o", at("none.tif"), "-q", "--dem", feet)
     done = t.call([t.PROGRAM, "run", scene, "-o", at("none.tif"), "-q", "--hmin", 3000, "--hmax", 4000], quiet=True)
     wrong = done.returncode == 0 and t.compare(at("none.tif"), truth, "--class", cover)["raw"]["over30"] > 0.003
     t.expect(not wrong, "a height range that misses the terrain makes no false DEM (rc %d)" % done.returncode)
@@ -184,12 +162,11 @@ def part_pixels():
     if not t.expect(t.run(pair, plain), "12 bit: runs"):
         return
     rng = np.random.default_rng(1)
-    cases = [("8 bit", pair_with("u8", pair, lambda p, s: np.clip(p // 5, 1, 254), gdal.GDT_Byte), []),
-             ("16 bit", pair_with("u16", pair, lambda p, s: p.astype(np.uint16) * 37 + 900, gdal.GDT_UInt16), []),
-             ("float32", pair_with("f32", pair, lambda p, s: p.astype(np.float32) / 999, gdal.GDT_Float32), []),
-             ("signed 16 bit", pair_with("i16", pair, lambda p, s: p.astype(np.int16) * 9 - 1000, gdal.GDT_Int16), []),
-             ("band 2", pair_with("b2", pair, lambda p, s: [rng.integers(0, 999, p.shape), p, p * 0], bands=3),
-              ["--band", 2])]
+    cases = [("8 bit", pair_with("u8", pair, lambda p, s: np.clip(p // 5, 1, 254).astype("u1")), []),
+             ("16 bit", pair_with("u16", pair, lambda p, s: p.astype(np.uint16) * 37 + 900), []),
+             ("float32", pair_with("f32", pair, lambda p, s: p.astype(np.float32) / 999), []),
+             ("signed 16 bit", pair_with("i16", pair, lambda p, s: p.astype(np.int16) * 9 - 1000), []),
+             ("band 2", pair_with("b2", pair, lambda p, s: np.array([rng.integers(0, 999, p.shape), p, p * 0], "u2")), ["--band", 2])]
     for name, files, options in cases:
         dem = at("kind.tif")
         if t.expect(t.run(files, dem, *options), name + ": runs"):
@@ -204,20 +181,15 @@ def part_pixels():
             return p
         return change
 
-    def alpha(p, side):
-        a = np.full_like(p, 65535)
-        a[:, :150] = 65535 if side else 0
-        return [p, a]
+    def alpha(kind):
+        return lambda p, side: np.array([p, left_part_gone(0)(np.full_like(p, 65535), side)], kind)
     gone = pair_with("nodata", pair, left_part_gone(0), nodata=0)
-    hole = pair_with("nan", pair, lambda p, s: left_part_gone(np.nan)(p.astype(np.float32), s), gdal.GDT_Float32)
-    mask = at("mask.tif")
-    m = gdal.GetDriverByName("GTiff").Create(mask, 420, 420, 1)
-    m.GetRasterBand(1).WriteArray(np.where(np.arange(420) < 150, 0, 1)[None, :].repeat(420, 0))
-    m = None
+    hole = pair_with("nan", pair, lambda p, s: left_part_gone(np.nan)(p.astype(np.float32), s))
+    mask = image(at("mask.tif"), np.tile(np.arange(420) >= 150, (420, 1)).astype("u1"))
     whole, transform = heights(plain)
-    for name, files, options in (("nodata", gone, []), ("NaN", hole, []), ("alpha", pair_with("alpha", pair, alpha,
-                                 alpha=True), []), ("alpha of floats", pair_with("floats", pair, alpha, gdal.GDT_Float32,
-                                 alpha=True), []), ("--mask-left", pair, ["--mask-left", mask])):
+    for name, files, options in (("nodata", gone, []), ("NaN", hole, []), ("alpha", pair_with("alpha", pair, alpha("u2"),
+                                 options=["ALPHA=YES"]), []), ("alpha of floats", pair_with("floats", pair, alpha("f4"), options=["ALPHA=YES"]), []),
+                                 ("--mask-left", pair, ["--mask-left", mask])):
         dem = at("part.tif")
         if not t.expect(t.run(files, dem, *options), name + ": runs"):
             continue
@@ -238,11 +210,8 @@ def part_saturated():
     if not t.expect(t.run([scene], plain), "without a bright patch: runs"):
         return
     for band, x0, y0, wide in (("3N", 200, 200, 90), ("3B", 230, 230, 170)): # 3B: the same ground and more
-        name = [n for n in os.listdir(scene) if "Band" + band in n and "ImageData" in n][0]
-        data = gdal.Open(os.path.join(scene, name), gdal.GA_Update)
-        pixels = data.GetRasterBand(1).ReadAsArray()
-        pixels[y0:y0 + wide, x0:x0 + wide] = 255
-        data.GetRasterBand(1).WriteArray(pixels)
+        data = gdal.Open(glob.glob(os.path.join(scene, "*Band%s.ImageData*" % band))[0], gdal.GA_Update)
+        data.GetRasterBand(1).WriteArray(np.full((wide, wide), 255, "u1"), x0, y0)
         data = None
     if not t.expect(t.run([scene], dem), "a saturated patch: runs"):
         return
@@ -365,10 +334,7 @@ def part_holes():
         while (use == 0).mean() < share:
             y, x = rng.integers(0, 500, 2)
             use[y:y + side, x:x + side] = 0
-        mask, dem = at("mask.tif"), at("masked.tif")
-        made = gdal.GetDriverByName("GTiff").Create(mask, 500, 500, 1)
-        made.GetRasterBand(1).WriteArray(use)
-        made = None
+        mask, dem = image(at("mask.tif"), use), at("masked.tif")
         if not t.expect(t.run([scene], dem, "--mask-left", mask), "mask, %s: runs" % name):
             continue
         f, cells = t.compare(dem, truth), t.parsed(t.companion(dem, ".json"))["cells"]
@@ -383,11 +349,8 @@ def part_holes():
     while (use == 0).mean() < 0.2:
         y, x = rng.integers(0, use.shape)
         use[y:y + 10, x:x + 10] = 0
-    made = gdal.GetDriverByName("GTiff").Create(at("right.tif"), use.shape[1], use.shape[0], 1)
-    made.GetRasterBand(1).WriteArray(use)
-    made = None
     other = at("masked_right.tif")
-    if t.expect(t.run([scene], other, "--mask-right", at("right.tif")), "--mask-right: runs"):
+    if t.expect(t.run([scene], other, "--mask-right", image(at("right.tif"), use)), "--mask-right: runs"):
         f, cells = t.compare(other, truth), t.parsed(t.companion(other, ".json"))["cells"]
         masked = cells["mask_bits"]["masked"] / cells["total"]
         t.expect(cells["with_height"] / cells["seen"] > 0.97, "--mask-right: nearly all that it leaves")

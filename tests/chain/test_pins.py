@@ -91,25 +91,19 @@ def call(case, words):
 
 
 def run(case, inputs, *options, like=None):
-    """`run`; the device is the processor where none is named."""
-    if not asked(case):
-        return
+    """`run` on the processor; levels and devices: test_identity.py, test_device.py."""
     dem = at("dem.tif")
-    usual = [] if "--device" in options else ["--device", "cpu"]
-    if call(case, ["run", *inputs, "-o", dem, "--quiet", "--overwrite", *usual, *options]):
+    if asked(case) and call(case, ["run", *inputs, "-o", dem, "--quiet", "--overwrite", "--device", "cpu", *options]):
         judge(case, products(dem), like or case)
 
 
-def match(case, pair, *options, like=None, out="d.tif"):
-    """`match`, with its preview where asked for."""
-    if not asked(case):
-        return
-    usual = [] if "--device" in options else ["--device", "cpu"]
-    if call(case, ["match", *pair, "-o", at(out), "--quiet", "--overwrite", *usual, *options]):
+def match(case, pair, *options, out="d.tif"):
+    """`match` on the processor, with its preview where asked for; levels, threads and devices: tests/pair/test_match.py."""
+    if asked(case) and call(case, ["match", *pair, "-o", at(out), "--quiet", "--overwrite", "--device", "cpu", *options]):
         found = {"disparity": prints.of_raster(at(out))}
         if "--preview" in options:
             found["preview"] = prints.of_raster(options[options.index("--preview") + 1])
-        judge(case, found, like or case)
+        judge(case, found, case)
 
 
 def simulate(name, *options, layout="aster"):
@@ -122,20 +116,6 @@ def simulate(name, *options, layout="aster"):
             found["tables"] = prints.of_files(tables)
         judge("simulate/" + name, found, "simulate/" + name)
     return [folder] if layout == "aster" else [os.path.join(folder, "left.tif"), os.path.join(folder, "right.tif")]
-
-
-def levels_and_devices():
-    """(levels, devices) of this machine; those that are not here are told."""
-    listed = json.loads(t.call([t.PROGRAM, "devices", "--log", "json"]).stdout.splitlines()[-1])
-    have = listed["cpu_levels"]
-    for level in ("c", "neon", "sse4.2", "avx2", "avx512bw", "avx512"):
-        if level not in have:
-            print("no %s here: its cases are left out" % level)
-    exact = [d["device"] for d in listed["devices"] if d["can_run"] and d["rounds_as_processor"]]
-    for api in ("opencl", "cuda"):
-        if not any(d.startswith(api) for d in exact):
-            print("no %s device here: its cases are left out" % api)
-    return have, exact
 
 
 def samples():
@@ -155,8 +135,6 @@ def samples():
             run("sample-%s/%s" % (name, end), scene, *options)
     run("sample-hdf/tr11-threads1", hdf, "--tr", 11, "--threads", 1, like="sample-hdf/tr11")
     run("sample-hdf/sgm-tile150", hdf, "--optimizer", "sgm", "--tile", 150, like="sample-hdf/sgm")
-    for level in levels:
-        run("sample-hdf/default-" + level, hdf, "--cpu-level", level, like="sample-hdf/default")
     units("sample-hdf/units", hdf, "--tile", 150)
 
 
@@ -184,9 +162,6 @@ def simulated():
     run("small/default", small)
     run("small/census", small, "--cost", "census")
     run("small/sgm", small, "--optimizer", "sgm")
-    for device in devices:
-        for end, options in (("default", ()), ("sgm", ("--optimizer", "sgm"))):
-            run("small/%s-%s" % (end, device), small, "--device", device, *options, like="small/" + end)
     tiny = simulate("tiny", "--width", 240, "--height", 220, "--lon", 7, "--lat", 45)
     run("tiny/default", tiny)
     pair = simulate("rpc", "--width", 500, "--height", 500, "--gsd", 0.5, "--relief", 60, layout="rpc")
@@ -265,7 +240,7 @@ MATCH_OPTIONS = (
 
 
 def matches():
-    """`match` on a pair made of whole numbers: costs and optimizers, options, levels, devices, sequences."""
+    """`match` on a pair made of whole numbers: costs and optimizers, options, sequences."""
     views = synthetic()
     pair = [save("%s.png" % side, [view]) for side, view in zip("lr", views)]
     colours = [save("colour_%s.png" % side, [view, 255 - view // 2, view // 3]) for side, view in zip("lr", views)]
@@ -277,8 +252,6 @@ def matches():
                 continue  # refused
             words = ("--cost", cost, "--optimizer", optimizer, *near)
             match("match/%s-%s" % (cost, optimizer), pair, *words)
-            match("match/%s-%s-threads1" % (cost, optimizer), pair, *words, "--threads", 1,
-                  like="match/%s-%s" % (cost, optimizer))
             match("match/%s-%s-deep" % (cost, optimizer), deep, *words)
     for optimizer in OPTIMIZERS:
         match("match/negative-" + optimizer, pair[::-1], "--min-disparity", -40, "--max-disparity", -1,
@@ -288,11 +261,6 @@ def matches():
     match("match/colour", colours, *near)
     match("match/preview", pair, *near, "--preview", at("p.png"))
     match("match/pfm", pair, *near, out="d.pfm")
-    for cost, optimizer in (("sad", "local"), ("zncc", "local"), ("census", "local"), ("census", "sgm"), ("sad", "bp")):
-        usual = "match/%s-%s" % (cost, optimizer)
-        slowest = ["reference"] if (cost, optimizer) in (("sad", "local"), ("census", "sgm"), ("sad", "bp")) else []
-        for how, which in [("--cpu-level", level) for level in slowest + levels] + [("--device", d) for d in devices]:
-            match("%s-%s" % (usual, which), pair, "--cost", cost, "--optimizer", optimizer, *near, how, which, like=usual)
     sequence(views, near)
 
 
@@ -338,7 +306,6 @@ def here(case, files):
 
 pins = read_table()
 check_library()
-levels, devices = levels_and_devices()
 for group in (matches, samples, simulated, stacks, shared):
     group()
 if UPDATE and not t.failures:

@@ -124,9 +124,7 @@ t.expect(0 < found.get("NMAD", 0) < 6 and os.path.exists(at("aligned.tif")), "co
 info = json.loads(t.call(["gdalinfo", "-json", truth]).stdout)
 ring = info["wgs84Extent"]["coordinates"][0]
 half = [[0.5 * (p[k] + ring[0][k]) for k in (0, 1)] for p in ring]
-with open(at("outlines.geojson"), "w") as f:
-    json.dump({"type": "FeatureCollection", "features": [{"type": "Feature", "properties": {"kind": "ice"}, "geometry":
-              {"type": "Polygon", "coordinates": [half]}}]}, f)
+t.put_polygons(at("outlines.geojson"), ({"kind": "ice"}, "Polygon", [half]))
 left = [json.loads(algorithm("compare", DEM=at("q.tif"), REFERENCE=truth, EXCLUDE=e, **more).get("RESULT", "{}"))
         for e, more in ((at("outlines.geojson"), {"WHERE": "kind = 'ice'"}), (truth, {}), (at("outlines.geojson"), {"WHERE": "kind = 'x'"}))]
 t.expect(left[0].get("unstable", {}).get("n", 0) > 1000 and left[1:] == [{}, {}], "compare: polygons or a raster are left out")

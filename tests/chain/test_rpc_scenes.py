@@ -10,10 +10,8 @@ import harness as t
 DATA = os.path.join(t.SHARED, "data")
 if not os.path.isdir(DATA):
     t.skip("no ../shared/data")
-try:
-    import faces
-except ImportError as missing:
-    t.skip("no %s for Python" % missing.name)
+from with_gdal import gdal, image, np
+import faces
 FACE_DEG, FACE_TOLERANCE_DEG, FACE_NMAD_M = 51.8, 1.5, 1.5
 work = t.work
 
@@ -54,8 +52,8 @@ def flat():
     pair = []
     for k in (1, 2):
         pair.append(os.path.join(work, "flat%d.tif" % k))
-        source = faces.gdal.Open(os.path.join(DATA, "pleiades_reunion", "img_0%d.tif" % k))
-        faces.gdal.Translate(pair[-1], source, width=source.RasterXSize, height=source.RasterYSize // 2, resampleAlg="average")
+        source = gdal.Open(os.path.join(DATA, "pleiades_reunion", "img_0%d.tif" % k))
+        gdal.Translate(pair[-1], source, width=source.RasterXSize, height=source.RasterYSize // 2, resampleAlg="average")
     dem = os.path.join(work, "flat.tif")
     f = t.expect(t.run(pair, dem, "--cost", "auto"), "flat: a DEM is made") and against("flat", dem, "pleiades_reunion", "dsm_s2p.tif")
     if f:
@@ -65,16 +63,16 @@ def flat():
 
 def coarse(path, n, out):
     """An image of the means of n x n pixels.  GDAL 3.6 itself scales the RPC as if (0, 0) were a pixel's corner."""
-    source = faces.gdal.Open(path)
+    source = gdal.Open(path)
     size = [source.RasterXSize // n, source.RasterYSize // n]
-    made = faces.gdal.Translate("", source, format="MEM", width=size[0], height=size[1], resampleAlg="average",
+    made = gdal.Translate("", source, format="MEM", width=size[0], height=size[1], resampleAlg="average",
                                 srcWin=[0, 0, size[0] * n, size[1] * n])
     rpc = source.GetMetadata("RPC")
     for axis in ("SAMP", "LINE"):
         rpc[axis + "_OFF"] = repr((float(rpc[axis + "_OFF"]) + 0.5) / n - 0.5)
         rpc[axis + "_SCALE"] = repr(float(rpc[axis + "_SCALE"]) / n)
     made.SetMetadata(rpc, "RPC")
-    faces.gdal.GetDriverByName("GTiff").CreateCopy(out, made)
+    gdal.GetDriverByName("GTiff").CreateCopy(out, made)
     return out
 
 
@@ -97,14 +95,11 @@ def unlike():
             t.expect(json.load(report)["scene"][("right", "left")[k] + "_bin"] == 3, name + ": the report tells of the bins")
         told = t.call([t.PROGRAM, "info"] + pair)
         t.expect("each pixel is the mean of 3 x 3" in told.stdout, name + ": info tells of the bins")
-    left = faces.gdal.Open(fine[0])
-    mask = os.path.join(work, "mask.tif")
-    made_mask = faces.gdal.GetDriverByName("GTiff").Create(mask, left.RasterXSize, left.RasterYSize, 1, faces.gdal.GDT_Byte)
-    made_mask.GetRasterBand(1).WriteArray(faces.np.tile(faces.np.arange(left.RasterXSize) < left.RasterXSize // 2, (left.RasterYSize, 1)).astype("uint8"))
-    made_mask = None
+    left = gdal.Open(fine[0])
+    mask = image(os.path.join(work, "mask.tif"), np.tile(np.arange(left.RasterXSize) < left.RasterXSize // 2, (left.RasterYSize, 1)).astype("u1"))
     masked = os.path.join(work, "masked.tif")
     if t.expect(t.run(pair, masked, "--cost", "auto", "--tr", 4, "--mask-left", mask), "masked: a DEM is made"):
-        share = [float((faces.gdal.Open(f).ReadAsArray() > -9000).sum()) for f in (masked, dem)]
+        share = [float((gdal.Open(f).ReadAsArray() > -9000).sum()) for f in (masked, dem)]
         t.expect(0.4 < share[0] / share[1] < 0.55, "masked: %.2f of the heights remain beside a mask of half the finer view" % (
             share[0] / share[1]))
 

@@ -5,7 +5,7 @@
 import os
 
 import harness as t
-from with_gdal import gdal, np
+from with_gdal import gdal, image, np
 
 SIDE = 900  # more pixels than are looked at for the stretch
 COPIES = (("one-row strips", "tif", "GTiff", ["BLOCKYSIZE=1"]),
@@ -28,10 +28,7 @@ def make_wide(name):
     noise = (x * 7919 + y * 104729 + x * y) % 4001
     wide = np.where(pixels > 0, 16 * pixels + noise % 16, 0)
     wide[noise == 0] = 60000
-    out = gdal.GetDriverByName("GTiff").Create(path, small.RasterXSize, small.RasterYSize, 1, gdal.GDT_UInt16)
-    out.SetMetadata(small.GetMetadata("RPC"), "RPC")
-    out.GetRasterBand(1).WriteArray(wide.astype(np.uint16))
-    out.BuildOverviews("AVERAGE", [2, 4])
+    gdal.Open(image(path, wide.astype(np.uint16), small.GetMetadata("RPC")), gdal.GA_Update).BuildOverviews("AVERAGE", [2, 4])
     return path
 
 
@@ -40,13 +37,7 @@ def stored(path, kind, ending, driver, how):
     copy = "%s_%s.%s" % (os.path.splitext(path)[0], kind.replace(" ", "_").replace(",", ""), ending)
     source = gdal.Open(path)
     gdal.GetDriverByName(driver).CreateCopy(copy, source, options=how)
-    with open(os.path.splitext(copy)[0] + "_RPC.TXT", "w") as f:
-        for key, value in source.GetMetadata("RPC").items():
-            if not key.endswith("_COEFF"):
-                f.write("%s: %s\n" % (key, value))
-                continue
-            for i, number in enumerate(value.split()):
-                f.write("%s_%d: %s\n" % (key, i + 1, number))
+    t.put_text(os.path.splitext(copy)[0] + "_RPC.TXT", t.rpc_text(source.GetMetadata("RPC")))
     return copy
 
 

@@ -43,6 +43,26 @@ def put(path, bands, x0, y0, cell, crs="EPSG:32631", nodata=-9999.0, kind=gdal.G
     return path
 
 
+def image(path, samples, rpc=None, nodata=None, options=()):
+    """A GeoTIFF without a place, of the samples' type: one band or several; rpc: metadata, or the image whose camera it gets."""
+    bands = np.array(samples, ndmin=3)
+    out = gdal.GetDriverByName("GTiff").Create(path, bands.shape[2], bands.shape[1], len(bands),
+                                               gdal_array.NumericTypeCodeToGDALTypeCode(bands.dtype), list(options))
+    if rpc:
+        out.SetMetadata(gdal.Open(rpc).GetMetadata("RPC") if isinstance(rpc, str) else rpc, "RPC")
+    for i, band in enumerate(bands):
+        out.GetRasterBand(i + 1).WriteArray(band)
+    if nodata is not None:
+        out.GetRasterBand(1).SetNoDataValue(nodata)
+    return path
+
+
+def overwrite(path, change):
+    """Other samples in the first band: change(samples)."""
+    data = gdal.Open(path, gdal.GA_Update)
+    data.GetRasterBand(1).WriteArray(change(data.GetRasterBand(1).ReadAsArray()))
+
+
 def on_grid_of(path, like, how="near", band=1, none=-9999.0):
     """A band on the cells of another raster; NaN where there is none."""
     to = gdal.Open(like)
