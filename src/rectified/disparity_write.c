@@ -70,9 +70,8 @@ SdmStatus sdm_outputs_check(SdmContext *ctx, const SdmPairFiles *files, const Sd
     const int ending = ending_of(files->output);
     if (opt->format && ending && ending != opt->format) /* it would mislead its readers */
         return sdm_fail(
-            ctx, SDM_ERR_USAGE,
-            "--format %s: -o %s has the ending of the other format; leave --format out or change the name",
-            opt->format == SDM_FORMAT_PFM ? "pfm" : "tif", files->output);
+            ctx, SDM_ERR_USAGE, "--format %s: -o %s ends in %s; leave --format out or change the name",
+            opt->format == SDM_FORMAT_PFM ? "pfm" : "tif", files->output, strrchr(files->output, '.'));
     if (!opt->format && !ending)
         return sdm_fail(ctx, SDM_ERR_USAGE,
                         "-o %s: expected a name that ends in .tif, .tiff or .pfm; or give --format",
