@@ -1,9 +1,11 @@
 #!/usr/bin/python3
 # Towns with exact truth at 0.5 m (stereodem-lab simulate --town): houses with streets of 6 m, gables, chimneys, trees, shadows, cars
 # that moved, roofs of one grey value; the pixels of frame and views meet nowhere.
-# test_town.py [STEREODEM]     exits 77 without numpy or GDAL for Python
+# test_town.py [STEREODEM [--more]]     --more: other seeds, directions of the streets and both views tilted, figures alone
+#                                       exits 77 without numpy or GDAL for Python
 # SPDX-License-Identifier: Apache-2.0
 import os
+import sys
 
 import harness as t
 from with_gdal import gdal, nmad, np, on_grid_of
@@ -138,6 +140,16 @@ def same_bytes():
     t.expect(300 < image.max() < 4096, "values of 12 bits, up to %d" % image.max())
 
 
+def more():
+    for name, ratio, options in [("seed %d, B/H %g" % (s, b), b, ("--seed", s)) for s in (11, 12) for b in (0.2, 0.4, 0.7)] + \
+            [("streets %d deg" % a, 0.4, ("--town-azimuth", a)) for a in (-13, 15, 32, 77)] + \
+            [("both tilted, B/H %g" % b, b, ("--symmetric",)) for b in (0.4, 0.7)] + [("noise 3", 0.4, ("--noise", 3))]:
+        folder = t.simulate(os.path.join(work, "more"), *SCENE, "--overwrite", "--base-height", ratio, *options)
+        show(name, figures(dem_of(folder, "auto"), folder, ratio))
+
+
+if "--more" in sys.argv:
+    more()
 same_bytes()
 found = [judge(base_height, k + 1) for k, base_height in enumerate((0.2, 0.4, 0.7))]
 t.expect(sum(found) / len(found) >= 0.95, "roofs without texture, of all towns")
