@@ -379,8 +379,11 @@ static SdmStatus detect_content(SdmContext *ctx, const char *path, Content *out)
     if (at.st_size == 0)
         return sdm_fail(ctx, SDM_ERR_INPUT,
                         "%s: the file is empty, expected an image or an ASTER scene; fetch it again", path);
-    if (!sdm_read_head(path, head, sizeof head - 1)) /* of a shorter file: zeros behind its end */
+    SDM_CLOSED_BY(sdm_vsi_close) VSILFILE *const file = VSIFOpenL(path, "rb");
+    if (!file)
         return sdm_fail(ctx, SDM_ERR_INPUT, "%s: cannot be opened for reading; check its permissions", path);
+    /* of a shorter file: zeros behind its end; of a server that gives files whole, nothing: GDAL says why */
+    (void)VSIFReadL(head, 1, sizeof head - 1, file);
     *out = content_of(head);
     return SDM_OK;
 }
