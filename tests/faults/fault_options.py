@@ -46,56 +46,52 @@ def values(bench):
 def other_files(bench):
     base.put("text.txt", b"no raster\n")
     for option in ("--dem", "--mask-left", "--mask-right"):
-        bench.refuse(f"{option} absent", 1, ["/nowhere.tif"], "scene", "-o", "o.tif", option, "/nowhere.tif")
         bench.refuse(f"{option} absent: plan", 1, ["/nowhere.tif"], "scene", "-o", "job", option, "/nowhere.tif", command="plan")
-        bench.refuse(f"{option} text", 1, ["text.txt"], "scene", "-o", "o.tif", option, "text.txt")
-        bench.refuse(f"{option} a folder", 1, ["folder"], "scene", "-o", "o.tif", option, "folder")
-    base.write_tiff("small.tif", 10, 10, "uint8", bytes(100))
-    bench.refuse("--mask-left of another size", 1, ["--mask-left", "10 x 10"], "scene", "-o", "o.tif", "--mask-left",
-                 "small.tif")
-    base.write_tiff("all.tif", 400, 400, "uint8", bytes(400 * 400))
-    bench.refuse("--mask-left of everything", 1, ["no usable pixel"], "scene", "-o", "o.tif", "--mask-left", "all.tif")
-    bench.refuse("--dem without georeference", 1, ["small.tif"], "scene", "-o", "o.tif", "--dem", "small.tif")
+        for what, path in (("absent", "/nowhere.tif"), ("text", "text.txt"), ("a folder", "folder")):
+            bench.refuse(f"{option} {what}", 1, [path], "scene", "-o", "o.tif", option, path)
+    floats = {name: struct.pack("<f", float(name)) for name in ("nan", "0.25", "9000", "1e30")}
+    for name, side, kind, sample in (("small", 10, "uint8", b"\0"), ("all", 400, "uint8", b"\0"), ("-1", 400, "int16", b"\xff\xff"),
+                                     *((name, 400, "float32", sample) for name, sample in floats.items())):
+        base.write_tiff(f"{name}.tif", side, side, kind, sample * side ** 2)
     place = ["-a_srs", "EPSG:4326", "-a_ullr", "4", "46", "6", "43"]
-    for name, words in (("whole.tif", place), ("centre.tif", ["-a_srs", "EPSG:4978", *place[2:]])):
-        subprocess.run(["gdal_translate", "-q", *words, "all.tif", name], check=True)
+    for name, source, words in (("whole.tif", "all.tif", place), ("centre.tif", "all.tif", ["-a_srs", "EPSG:4978", *place[2:]]),
+                                ("high.tif", "9000.tif", place), ("higher.tif", "1e30.tif", place)):
+        subprocess.run(["gdal_translate", "-q", *words, source, name], check=True)
     base.put("cut.tif", base.content("whole.tif")[:40000])
-    bench.refuse("--dem cut short", 1, ["--dem cut.tif", "cut short or damaged"], "scene", "-o", "o.tif", "--dem", "cut.tif")
-    bench.refuse("--dem in a geocentric CRS", 1, ["--dem centre.tif", "neither projected nor geographic"], "scene", "-o", "o.tif",
-                 "--dem", "centre.tif")
-    for height, code_words in ((9000.0, ["too few matches", "--dem", "leave --dem out"]),
-                               (1e30, ["--dem high.tif", "does not cover the scene", "beyond 12000 m"])):
-        base.write_tiff("flat.tif", 40, 40, "float32", struct.pack("<f", height) * 1600)
-        subprocess.run(["gdal_translate", "-q", *place, "flat.tif", "high.tif"], check=True)
-        bench.refuse(f"--dem of {height:g} m", 1, code_words, "scene", "-o", "o.tif", "--dem", "high.tif",
-                     "--dem-vertical", "ellipsoid")
-    bench.refuse("--dem-vertical without --dem", 2, ["--dem-vertical", "needs --dem"], "scene", "-o", "o.tif", "--dem-vertical",
-                 "egm96")
-    for kind, value in (("int16", struct.pack("<h", -1)), ("float32", struct.pack("<f", 0.25))): # neither is 0
-        base.write_tiff("used.tif", 400, 400, kind, value * (400 * 400))
-        bench.make("run", "left.tif", "right.tif", "-o", "masked.tif", "--quiet", "--mask-left", "used.tif")
+    bench.refuse_rows(1, "run", """
+--mask-left of another size | --mask-left; 10 x 10 | scene -o o.tif --mask-left small.tif
+--mask-left of everything | no usable pixel | scene -o o.tif --mask-left all.tif
+--mask-left all NaN | no usable pixel | scene -o o.tif --mask-left nan.tif
+--dem without georeference | small.tif | scene -o o.tif --dem small.tif
+--dem cut short | --dem cut.tif; cut short or damaged | scene -o o.tif --dem cut.tif
+--dem in a geocentric CRS | --dem centre.tif; neither projected nor geographic | scene -o o.tif --dem centre.tif
+--dem of 9000 m | too few matches; --dem; leave --dem out | scene -o o.tif --dem high.tif --dem-vertical ellipsoid
+--dem of 1e30 m | --dem higher.tif; does not cover the scene; beyond 12000 m | scene -o o.tif --dem higher.tif --dem-vertical ellipsoid""")
+    bench.refuse("--dem-vertical without --dem", 2, ["--dem-vertical", "needs --dem"], "scene", "-o", "o.tif", "--dem-vertical", "egm96")
+    for mask in ("-1.tif", "0.25.tif"):  # neither is 0
+        bench.make("run", "left.tif", "right.tif", "-o", "masked.tif", "--quiet", f"--mask-left=./{mask}")
         base.sweep("masked.tif")
-    base.write_tiff("nan.tif", 400, 400, "float32", struct.pack("<f", float("nan")) * (400 * 400))
-    bench.refuse("--mask-left all NaN", 1, ["no usable pixel"], "scene", "-o", "o.tif", "--mask-left", "nan.tif")
 
 
 def outputs(bench):
-    bench.refuse("missing folder", 1, ["nowhere"], "scene", "-o", "nowhere/o.tif")
-    bench.refuse("onto a folder", 2, ["folder"], "scene", "-o", "folder")
-    bench.refuse("onto a folder, with a slash", 2, ["folder/"], "scene", "-o", "folder/")
-    bench.refuse("onto a folder, --overwrite", 2, ["folder"], "scene", "-o", "folder", "--overwrite")
-    bench.refuse("below a file", 1, ["text.txt"], "scene", "-o", "text.txt/o.tif")
-    bench.refuse("empty name", 2, ["--output"], "scene", "-o", "")
+    os.symlink("nowhere/at/all", "dangling.tif")
+    base.put("o.tif.job", b"a file where the job folder belongs")
+    bench.refuse_rows(1, "run", """
+missing folder | nowhere | scene -o nowhere/o.tif
+below a file | text.txt | scene -o text.txt/o.tif
+link to nowhere | dangling.tif | scene -o dangling.tif --overwrite
+a file where the job folder belongs | o.tif.job | scene -o o.tif""")
+    os.unlink("o.tif.job")
+    bench.refuse_rows(2, "run", """
+onto a folder | folder | scene -o folder
+onto a folder, with a slash | folder/ | scene -o folder/
+onto a folder, --overwrite | folder | scene -o folder --overwrite
+empty name | --output | scene -o ''
+a device | /dev/null | scene -o /dev/null --overwrite""")
     for name in ("-", "o.png", "o.VRT", "sub/o.json"):
         bench.refuse(f"a name of something else: {name}", 2, [f"-o {name}", "GeoTIFF", "ends in .tif"], "scene", f"--output={name}")
-    bench.refuse("a device", 2, ["/dev/null"], "scene", "-o", "/dev/null", "--overwrite")
     for n in (300, 212, 240):  # before the work, since files are written aside under longer names
         bench.refuse("a name too long", 2, ["name too long", f"{n + 4} bytes"], "scene", "-o", "o" * n + ".tif")
-    os.symlink("nowhere/at/all", "dangling.tif")
-    bench.refuse("link to nowhere", 1, ["dangling.tif"], "scene", "-o", "dangling.tif", "--overwrite")
-    base.put("o.tif.job", b"a file where the job folder belongs")
-    bench.refuse("a file where the job folder belongs", 1, ["o.tif.job"], "scene", "-o", "o.tif")
-    os.unlink("o.tif.job")
     for path in base.products("e.tif"):
         base.put(path, b"precious")
         bench.refuse(f"{path} exists", 2, [path, "--overwrite"], "scene", "-o", "e.tif")
@@ -109,36 +105,30 @@ def onto_inputs(bench):
     """Also through links: the input must survive whatever is asked."""
     pair = ("left.tif", "right.tif")
     os.mkdir("sub")
-    os.symlink("left.tif", "soft.tif")
-    os.link("right.tif", "hard.tif")
-    os.symlink("..", "sub/up")
+    os.mkdir("real")
+    for link, of in (("soft.tif", "left.tif"), ("sub/up", ".."), ("pointer", "real")):
+        os.symlink(of, link)
+    band = sorted(name for name in os.listdir("scene") if name.endswith("3N.ImageData.tif"))[0]
+    for link, of in (("hard.tif", "right.tif"), ("x_qa.tif", "left.tif"), ("y.tif.part-raw-dem", "left.tif"), ("z.tif", f"scene/{band}"),
+                     ("m.tif", "mask.tif"), ("d.tif", "mask.tif")):
+        os.link(of, link)
     for output in (*pair, "hard.tif", "sub/up/left.tif", "./left.tif"):
         bench.refuse(f"onto the input as {output}", 2, [output.removeprefix("./"), "exists"], *pair, "-o", output)
         bench.refuse(f"onto the input as {output}, --overwrite", 2, [output.removeprefix("./"), "overwrite the input"],
                      *pair, "-o", output, "--overwrite")
-    bench.refuse("a link to the input", 2, ["soft.tif is a link to left.tif"], *pair, "-o", "soft.tif", "--overwrite")
     base.put("old.tif", b"old")
     for link in ("l.tif", "l_qa.tif", "l.json"):
         os.symlink("old.tif", link)
         bench.refuse(f"{link} is a link", 2, [f"{link} is a link"], *pair, "-o", "l.tif", "--overwrite")
         os.unlink(link)
-    os.mkdir("real")
-    os.symlink("real", "pointer")
     bench.refuse("a folder that is a link", 2, ["pointer is a link"], "-o", "pointer/", "--overwrite", command="simulate")
-    os.link("left.tif", "x_qa.tif")
-    bench.refuse("a companion onto the input", 2, ["x_qa.tif", "overwrite the input"], *pair, "-o", "x.tif",
-                 "--overwrite")
-    os.link("left.tif", "y.tif.part-raw-dem")
-    bench.refuse("what is written aside onto the input", 2, ["y.tif"], "y.tif.part-raw-dem", "right.tif", "-o", "y.tif")
-    band = sorted(name for name in os.listdir("scene") if name.endswith("3N.ImageData.tif"))[0]
-    os.link(f"scene/{band}", "z.tif")
-    bench.refuse("onto the scene's image", 2, ["z.tif", "overwrite the input"], "scene", "-o", "z.tif", "--overwrite")
-    os.link("mask.tif", "m.tif")
-    bench.refuse("onto the mask", 2, ["m.tif", "overwrite the input"], *pair, "-o", "m.tif", "--mask-left", "mask.tif",
-                 "--overwrite")
-    os.link("mask.tif", "d.tif")
-    bench.refuse("onto the prior DEM", 2, ["d.tif", "overwrite the input"], *pair, "-o", "d.tif", "--dem", "mask.tif",
-                 "--overwrite")
+    bench.refuse_rows(2, "run", """
+a link to the input | soft.tif is a link to left.tif | left.tif right.tif -o soft.tif --overwrite
+a companion onto the input | x_qa.tif; overwrite the input | left.tif right.tif -o x.tif --overwrite
+what is written aside onto the input | y.tif | y.tif.part-raw-dem right.tif -o y.tif
+onto the scene's image | z.tif; overwrite the input | scene -o z.tif --overwrite
+onto the mask | m.tif; overwrite the input | left.tif right.tif -o m.tif --mask-left mask.tif --overwrite
+onto the prior DEM | d.tif; overwrite the input | left.tif right.tif -o d.tif --dem mask.tif --overwrite""")
 
 
 def options(bench):
