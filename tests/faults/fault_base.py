@@ -100,6 +100,18 @@ class Bench:
         if good:
             print(f"{name}: {last[0]}", flush=True)
 
+    def ran(self, name, output, want, *words, **keys):
+        """A run of the scene ends well, with these bytes.  The finished process, or None."""
+        done = self.call("run", "scene", "-o", output, "--overwrite", *words, **keys)
+        good = self.check(name, done.returncode == 0, done.stderr[-300:])
+        return done if good and self.check(name + ": bytes", bytes_of(output) == want, "other bytes than the processor's") else None
+
+    def ran_or_told(self, name, output, want, *words, **keys):
+        """A run of the scene ends with these bytes, or at once with a sentence."""
+        done = self.call("run", "scene", "-o", output, "--overwrite", "--quiet", *words, **keys)
+        why = None if done.returncode == 0 and bytes_of(output) == want else judge(done, 1, [], ())
+        self.check(name, why is None, why)
+
     def start(self, *words):
         """The program at work."""
         return subprocess.Popen([self.program, *words], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)

@@ -36,13 +36,11 @@ def devices(bench):
     found = [d for d in json.loads(done.stdout.splitlines()[-1])["devices"] if d["device"].startswith("cuda")]
     bench.check("devices: both", [d["device"] for d in found] == ["cuda:0", "cuda:1"] and all(d["can_run"] for d in found),
                 done.stdout)
-    done = bench.call("devices", env=over(bench, capability=70))
-    bench.check("devices: too old", "compute capability 7.0 is older than 7.5" in done.stdout, done.stdout)
-    done = bench.call("devices", env=over(bench, driver=11040))
-    bench.check("devices: an old driver", "its driver is for CUDA 11.4, and the kernels of this build need" in done.stdout,
-                done.stdout)
-    done = bench.call("devices", env=over(bench, fail="cuInit:1:0:100"))
-    bench.check("devices: no driver", done.returncode == 0 and "driver does not start" in done.stdout, done.stdout)
+    for settings, words in (({"capability": 70}, "compute capability 7.0 is older than 7.5"),
+                            ({"driver": 11040}, "its driver is for CUDA 11.4, and the kernels of this build need"),
+                            ({"fail": "cuInit:1:0:100"}, "driver does not start")):
+        done = bench.call("devices", env=over(bench, **settings))
+        bench.check(f"devices: {settings}", done.returncode == 0 and words in done.stdout, done.stdout)
 
 
 def refused(bench):
@@ -53,7 +51,8 @@ def refused(bench):
             ("an old driver", "cuda", {"driver": 11040}, ["Fake 0", "CUDA 11.4", "--device opencl may serve it"]),
             ("driver", "cuda", {"fail": "cuInit:1:0:803"}, ["does not start", "803"]),
             ("no kernels for it", "cuda", {"fail": "cuModuleLoadData:1:0:209"}, ["Fake 0", "the kernels", "209"]),
-            ("all memory taken", "cuda", {"fail": "cuDevicePrimaryCtxRetain:1:0:2"}, ["Fake 0", "out of memory"])):
+            ("all memory taken", "cuda", {"fail": "cuDevicePrimaryCtxRetain:1:0:2"}, ["Fake 0", "out of memory"]),
+            ("nonsense", "cuda", {"nonsense": 1}, ["Fake 0", "instead of", "faulty"])):
         bench.refuse(f"--device {device}: {name}", 1, words, "scene", "-o", "dem.tif", "--device", device,
                      env=over(bench, **settings))
 
@@ -69,12 +68,10 @@ def every_call(bench):
     lost at last, whatever else its driver refuses.  By itself the run ends well; --device cuda says a sentence."""
     calls = re.findall(r'F\("(cu\w+)"', base.content(os.path.join(bench.source, "gpu", "cuda_api.h")).decode())
     bench.check("calls", len(calls) > 30, str(calls))
-    want = base.bytes_of("cpu.tif")
     for call in calls:
         env = over(bench, fail=f"{call}:1:0:{LOST}", fail_too=f"cuLaunchKernel:12:0:{LOST}")
-        done = bench.call("run", "scene", "-o", "auto.tif", "--overwrite", env=env)
-        if bench.check(f"auto: {call}", done.returncode == 0, done.stderr[-300:]):
-            bench.check(f"auto: {call}: bytes", base.bytes_of("auto.tif") == want, "other bytes than the processor's")
+        done = bench.ran(f"auto: {call}", "auto.tif", bench.want, env=env)
+        if done:
             told = told_in(done)
             bench.check(f"auto: {call}: one line", len(told) == 1, done.stderr[-500:])
             report = json.loads(base.content("auto.json"))
@@ -83,31 +80,22 @@ def every_call(bench):
                         report["effective_options"]["device"] == report["work"]["device"] == "cpu", str(report["effective_options"]["device"]))
             bench.check(f"auto: {call}: report", why and why in told[0], f"{why!r}: {told}")
             bench.check(f"auto: {call}: page", b"Devices: " in base.content("auto.html"), "nothing on the page")
-        done = bench.call("run", "scene", "-o", "dem.tif", "--quiet", "--device", "cuda", env=env)
-        why = None if done.returncode == 0 and base.bytes_of("dem.tif") == want else base.judge(done, 1, [], ())
-        bench.check(f"--device cuda: {call}", why is None, why)
-        base.sweep("dem.tif")
+        bench.ran_or_told(f"--device cuda: {call}", "dem.tif", bench.want, "--device", "cuda", env=env)
 
 
 def automatic(bench):
     """Without --device nothing that a card does fails a run, whichever call it is, when it is opened or in the middle."""
     bench.make("run", "scene", "-o", "cpu.tif", "--quiet", "--device", "cpu")
-    want = base.bytes_of("cpu.tif")
+    bench.want = base.bytes_of("cpu.tif")
     cases = [(f"calls from {at} on fail", {"fail": f"*:{at}:0:{LOST}"}) for at in (12, 16, 20, 30, 45, 60)]
     cases += [("memory ends", {"fail": f"cuMemAlloc_v2:8:0:{MEMORY}"}), ("fused products", {"fused": 1}), ("nonsense", {"nonsense": 1})]
     for name, settings in cases:
-        name = "auto: " + name
-        done = bench.call("run", "scene", "-o", "auto.tif", "--overwrite", env=over(bench, **settings))
-        if bench.check(name, done.returncode == 0, done.stderr[-300:]):
-            bench.check(name + ": bytes", base.bytes_of("auto.tif") == want,
-                        "other bytes than the processor's")
-            bench.check(name + ": told once", len(told_in(done)) == 1, done.stderr[-500:])
+        done = bench.ran(f"auto: {name}", "auto.tif", bench.want, env=over(bench, **settings))
+        bench.check(f"auto: {name}: told once", done and len(told_in(done)) == 1, str(done))
     for at in (1150, 1300, 1450):  # the last block is begun while one before it is in work, whose device is lost
         done = bench.call("run", "scene", "-o", "auto.tif", "--overwrite", "--tile", "80", *MATCHING,
                           env=over(bench, fail=f"*:{at}:0:{LOST}"))
         bench.check(f"auto: calls from {at} of tiles fail", done.returncode == 0, done.stderr[-300:])
-    for name, settings, words in (("nonsense", {"nonsense": 1}, ["Fake 0", "instead of", "faulty"]),):
-        bench.refuse(f"--device cuda: {name}", 1, words, "scene", "-o", "dem.tif", "--device", "cuda", env=over(bench, **settings))
     done = bench.call("run", "scene", "-o", "fused.tif", "--device", "cuda", env=over(bench, fused=1))
     bench.check("--device cuda: fused products", "does not round as the processor does" in done.stderr, done.stderr[-300:])
 
@@ -128,15 +116,13 @@ def resumed(bench):
 
 
 def lost(bench):
-    for at, times, error in ((80, 0, LOST), (500, 0, MEMORY)):
-        base.sweep("dem.tif")
-        name = f"run, calls from {at} fail with {error}"
-        done = bench.call("run", "scene", "-o", "dem.tif", "--verbose", *OPTIONS, env=over(bench, fail=f"*:{at}:{times}:{error}"))
-        bench.check(name + ": asked again", "opened anew and asked once more" in done.stderr, done.stderr[-300:])
-        bench.check(name + ": told", done.returncode == 0 and done.stderr.count(GO_ON) == 1, done.stderr[-300:])
-    base.sweep("dem.tif")
+    words = ("run", "scene", "-o", "dem.tif", "--overwrite", "--verbose")
+    for at, error in ((80, LOST), (500, MEMORY)):
+        done = bench.call(*words, *OPTIONS, env=over(bench, fail=f"*:{at}:0:{error}"))
+        told = done.returncode == 0 and done.stderr.count(GO_ON) == 1 and "opened anew and asked once more" in done.stderr
+        bench.check(f"run, calls from {at} fail with {error}: told, asked again", told, done.stderr[-300:])
     one = ("--device", "cuda", "--tile", "256", *MATCHING)  # over heights of kernels that did nothing each tile takes long
-    done = bench.call("run", "scene", "-o", "dem.tif", "--verbose", *one, env=over(bench, fail="cuMemHostAlloc:1:0:2"))
+    done = bench.call(*words, *one, env=over(bench, fail="cuMemHostAlloc:1:0:2"))
     bench.check("no page-locked memory", "opened anew" not in done.stderr, done.stderr[-300:])
 
 
