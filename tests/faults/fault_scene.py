@@ -3,8 +3,10 @@
 # fault_scene.py STEREODEM SOURCE_FOLDER
 # SPDX-License-Identifier: Apache-2.0
 import glob
+import itertools
 import os
 import random
+import re
 import shutil
 import struct
 import subprocess
@@ -17,10 +19,21 @@ TABLES = ("LatticePoint", "SightVector", "SatellitePosition", "SatelliteVelocity
           "RadiometricCorrTable")
 FILES = ("ImageData.tif",) + tuple(f"{table}.txt" for table in TABLES)
 OPTIONAL = ("Latitude.txt", "Longitude.txt", "SatelliteVelocity.txt")  # one of the two kinds must be there
-OUTPUT = ("-o", "o.tif")
+LETTER = b"This is a letter, not an image.\n" * 40
 
 
-def fresh(bench):
+def refuse(bench, name, words, *inputs):
+    bench.refuse(name, 1, words, *inputs, "-o", "o.tif")
+
+
+def archive(name, files):
+    """A zip of files, by path: their names in it."""
+    with zipfile.ZipFile(name, "w", zipfile.ZIP_DEFLATED) as made:
+        for path, inside in files.items():
+            made.write(path, inside)
+
+
+def fresh():
     """bad/: the scene, to be damaged; returns the start of its file names."""
     base.remove("bad")
     shutil.copytree("scene", "bad")
@@ -28,46 +41,41 @@ def fresh(bench):
 
 
 def whole_files(bench):
-    bench.refuse("absent", 1, ["/nowhere/scene", "no such file"], "/nowhere/scene", *OUTPUT)
-    bench.refuse("absent, a zip", 1, ["/nowhere/scene.zip"], "/nowhere/scene.zip", *OUTPUT)
-    bench.refuse("absent, right", 1, ["/nowhere/b.tif", "no such file"], "good.tif", "/nowhere/b.tif", *OUTPUT)
     for name in ("e.hdf", "e.zip", "e.tif"):
-        base.put(name, b"")
-        bench.refuse(f"empty {name}", 1, [name, "empty"], name, *OUTPUT)
-        bench.refuse(f"empty {name}, right", 1, [name, "empty"], "good.tif", name, *OUTPUT)
-        base.put(name, b"This is a letter, not an image.\n" * 40)
-        bench.refuse(f"text as {name}", 1, [name], name, *OUTPUT)
-        bench.refuse(f"text as {name}, right", 1, [name, "not an image"], "good.tif", name, *OUTPUT)
+        for what, data, alone, as_right in (("empty", b"", "empty", "empty"), ("text as", LETTER, "", "not an image")):
+            base.put(name, data)
+            refuse(bench, f"{what} {name}", [name, alone], name)
+            refuse(bench, f"{what} {name}, right", [name, as_right], "good.tif", name)
     os.mkdir("hollow")
-    bench.refuse("empty folder", 1, ["hollow", "VNIR_Band3N"], "hollow", *OUTPUT)
-    with zipfile.ZipFile("hollow.zip", "w"):
-        pass
-    bench.refuse("zip without a file", 1, ["hollow.zip"], "hollow.zip", *OUTPUT)
-    with zipfile.ZipFile("text.zip", "w") as archive:
-        archive.writestr("readme.txt", "nothing here")
-    bench.refuse("zip without a scene", 1, ["text.zip"], "text.zip", *OUTPUT)
-    bench.refuse("one image of a pair", 2, ["good.tif", "right image"], "good.tif", *OUTPUT)
+    archive("hollow.zip", {})
+    base.put("readme.txt", "nothing here")
+    archive("text.zip", {"readme.txt": "readme.txt"})
     os.symlink("nowhere", "dangling")
-    bench.refuse("link to nowhere", 1, ["dangling"], "dangling", *OUTPUT)
     base.put("magic.hdf", b"\x0e\x03\x13\x01" + bytes(60))
-    bench.refuse("nothing but HDF4's first bytes", 1, ["magic.hdf"], "magic.hdf", *OUTPUT)
+    bench.refuse("one image of a pair", 2, ["good.tif", "right image"], "good.tif", "-o", "o.tif")
+    bench.refuse_rows(1, "run", """
+absent | /nowhere/scene; no such file | /nowhere/scene -o o.tif
+absent, a zip | /nowhere/scene.zip | /nowhere/scene.zip -o o.tif
+absent, right | /nowhere/b.tif; no such file | good.tif /nowhere/b.tif -o o.tif
+empty folder | hollow; VNIR_Band3N | hollow -o o.tif
+zip without a file | hollow.zip | hollow.zip -o o.tif
+zip without a scene | text.zip | text.zip -o o.tif
+link to nowhere | dangling | dangling -o o.tif
+nothing but HDF4's first bytes | magic.hdf | magic.hdf -o o.tif""")
 
 
 def cut(bench):
-    data = base.content("scene.zip")
-    for share in (0.01, 0.3, 0.7, 0.98):
-        base.put("cut.zip", data[:int(share * len(data))])
-        bench.refuse(f"zip cut to {share}", 1, ["cut.zip", "cut short"], "cut.zip", *OUTPUT)
-    middle = bytearray(data)
+    for end, source, words, right in (("zip", "scene.zip", ["cut short"], []), ("tif", "good.tif", [], ["scene/right.tif"])):
+        data = base.content(source)
+        for share in (0.01, 0.3, 0.7, 0.98):
+            base.put(f"cut.{end}", data[:int(share * len(data))])
+            refuse(bench, f"{end} cut to {share}", [f"cut.{end}", *words], f"cut.{end}", *right)
+    data = bytearray(base.content("scene.zip"))
     at = data.index(b"3B.ImageData.tif") + 3000
-    middle[at:at + 4000] = bytes(4000)
-    base.put("cut.zip", bytes(middle))
-    bench.refuse("zip with zeros inside the image", 1, ["cut.zip"], "cut.zip", *OUTPUT)
+    data[at:at + 4000] = bytes(4000)
+    base.put("cut.zip", bytes(data))
+    refuse(bench, "zip with zeros inside the image", ["cut.zip"], "cut.zip")
     checksums(bench)
-    data = base.content("good.tif")
-    for share in (0.01, 0.3, 0.7, 0.98):
-        base.put("cut.tif", data[:int(share * len(data))])
-        bench.refuse(f"TIFF cut to {share}", 1, ["cut.tif"], "cut.tif", "scene/right.tif", *OUTPUT)
 
 
 def checksums(bench):
@@ -78,34 +86,28 @@ def checksums(bench):
     for member in members:
         told = struct.pack("<I", member.CRC)
         base.put("crc.zip", data.replace(told, struct.pack("<I", member.CRC ^ 0x1234)))
-        bench.refuse(f"zip, checksum of {member.filename}", 1, ["crc.zip", member.filename, "the archive is damaged"],
-                     "crc.zip", *OUTPUT)
+        refuse(bench, f"zip, checksum of {member.filename}", ["crc.zip", member.filename, "the archive is damaged"], "crc.zip")
 
 
 def files_of_the_folder(bench):
     for view in ("3N", "3B"):
         for suffix in FILES:
-            name = f"{view}.{suffix}"
-            start = fresh(bench)
-            base.put(start + name, b"")
-            bench.refuse(f"{name} emptied", 1, [name, "not an image" if "Image" in name else "empty"], "bad", *OUTPUT)
-            data = base.content(f"scene/{os.path.basename(start)}{name}")
-            base.put(start + name, data[:int(0.6 * len(data)) + 3])
-            bench.refuse(f"{name} cut", 1, [view, suffix], "bad", *OUTPUT)
-            if suffix == "ImageData.tif":
-                base.put(start + name, b"This is a letter, not an image.\n" * 40)
-                bench.refuse(f"{name} a text", 1, [name, "not an image"], "bad", *OUTPUT)
+            name, start = f"{view}.{suffix}", fresh()
+            data, reason = base.content(start + name), "not an image" if "Image" in suffix else "empty"
+            cases = [("emptied", b"", [name, reason]), ("cut", data[:int(0.6 * len(data)) + 3], [view, suffix])]
+            for what, other, words in cases + ([("a text", LETTER, [name, reason])] if "Image" in suffix else []):
+                base.put(start + name, other)
+                refuse(bench, f"{name} {what}", words, "bad")
             os.unlink(start + name)
             if suffix not in OPTIONAL:
-                bench.refuse(f"{name} missing", 1, [name, "no such file"], "bad", *OUTPUT)
-        start = fresh(bench)
+                refuse(bench, f"{name} missing", [name, "no such file"], "bad")
+        start = fresh()
         os.unlink(f"{start}{view}.SatelliteVelocity.txt")
         os.unlink(f"{start}{view}.Latitude.txt")
-        bench.refuse(f"{view}: neither velocity nor latitude", 1, [f"{view}.Latitude.txt", "no SatelliteVelocity.txt"], "bad", *OUTPUT)
-    start = fresh(bench)
-    for path in glob.glob(f"{start}3B.*"):
+        refuse(bench, f"{view}: neither velocity nor latitude", [f"{view}.Latitude.txt", "no SatelliteVelocity.txt"], "bad")
+    for path in glob.glob(f"{fresh()}3B.*"):
         os.unlink(path)
-    bench.refuse("no 3B at all", 1, ["3B"], "bad", *OUTPUT)
+    refuse(bench, "no 3B at all", ["3B"], "bad")
 
 
 def spoil(text, word):
@@ -120,49 +122,29 @@ def spoil(text, word):
 
 
 def tables(bench):
-    for view in ("3N", "3B"):
-        for table in TABLES:
-            name = f"{view}.{table}.txt"
-            start = fresh(bench)
-            text = base.content(start + name).decode()
-            for word in ("five", "nan", "-inf", "1e999", "1,5", "0x1F"):
-                base.put(start + name, spoil(text, word).encode())
-                bench.refuse(f"{name} with '{word}'", 1, [name], "bad", *OUTPUT)
-            base.put(start + name, spoil(text, "").encode())
-            bench.refuse(f"{name}: a number missing", 1, [name], "bad", *OUTPUT)
-            base.put(start + name, spoil(text, "1 2 3").encode())
-            bench.refuse(f"{name}: numbers too many", 1, [name], "bad", *OUTPUT)
-            rows = [line for line in text.split("\n") if line.strip()]
-            block = 11 if table in ("LatticePoint", "SightVector") else 1
-            for change, kept in (("shorter", rows[:-block]), ("longer", rows + rows[-block:]), ("one row", rows[:block])):
-                if table == "LatticePoint" and change == "longer":
-                    continue  # its last rows twice: said of the lattice, see below
-                base.put(start + name, ("\n".join(kept) + "\n").encode())
-                bench.refuse(f"{name} {change}", 1, [view], "bad", *OUTPUT)
-            base.put(start + name, bytes(range(256)) * 20)
-            bench.refuse(f"{name} not a text", 1, [name], "bad", *OUTPUT)
-            base.put(start + name, b"0 " * 2000000)
-            bench.refuse(f"{name}: one endless line", 1, [name], "bad", *OUTPUT)
-        start = fresh(bench)
-        name = f"{start}{view}.LatticePoint.txt"
-        rows = [line for line in base.content(name).decode().split("\n") if line.strip()]
-        base.put(name, ("\n".join(rows[:-11]) + "\n").encode())
-        bench.refuse(f"{view} LatticePoint: a row missing", 1, [view, "LatticePoint.txt is cut short"], "bad", *OUTPUT)
-        for change, kept in (("same row twice", rows + rows[-11:]), ("rows backwards", rows[::-1]),
-                             ("one row for all", rows[:11] * (len(rows) // 11))):
-            base.put(name, ("\n".join(kept) + "\n").encode())
-            bench.refuse(f"{view} LatticePoint: {change}", 1, [view], "bad", *OUTPUT)
-        zero = {"SightVector": "0 0 0", "SatellitePosition": "0 0 0"}
-        for table, row in zero.items():
-            start = fresh(bench)
-            rows = [row if line.strip() else line for line in base.content(f"{start}{view}.{table}.txt").decode().split("\n")]
-            base.put(f"{start}{view}.{table}.txt", "\n".join(rows).encode())
-            bench.refuse(f"{view} {table} all zero", 1, [view], "bad", *OUTPUT)
+    for view, table in itertools.product(("3N", "3B"), TABLES):
+        name = f"{view}.{table}.txt"
+        start = fresh()
+        text = base.content(start + name).decode()
+        rows = [line for line in text.split("\n") if line.strip()]
+        block = 11 if table in ("LatticePoint", "SightVector") else 1
+        short = "LatticePoint.txt is cut short" if table == "LatticePoint" else view
+        cases = [(f"with '{word}'", name, spoil(text, word)) for word in ("five", "nan", "-inf", "1e999", "1,5", "0x1F", "", "1 2 3")]
+        cases += [("not a text", name, bytes(range(256)) * 20), ("one endless line", name, b"0 " * 2000000)]
+        changed = [("shorter", short, rows[:-block]), ("longer", view, rows + rows[-block:]), ("one row", view, rows[:block])]
+        if table == "LatticePoint":
+            changed += [("rows backwards", view, rows[::-1]), ("one row for all", view, rows[:11] * (len(rows) // 11))]
+        cases += [(what, word, "\n".join(kept) + "\n") for what, word, kept in changed]
+        if table in ("SightVector", "SatellitePosition"):
+            cases.append(("all zero", view, re.sub(r"\S+", "0", text)))
+        for what, word, data in cases:
+            base.put(start + name, data)
+            refuse(bench, f"{name} {what}", [view, word], "bad")
 
 
 def texts_of_editors(bench):
     """Ends of lines and a mark in front, as other systems' editors write them, change nothing."""
-    start = fresh(bench)
+    start = fresh()
     told = bench.call("info", "bad").stdout
     for path in glob.glob(f"{start}*.txt"):
         base.put(path, b"\xef\xbb\xbf" + base.content(path).replace(b"\n", b"\r\n"))
@@ -174,19 +156,19 @@ def exchanged(bench):
     """3N and 3B mixed up: images alone, with their tables, everything."""
     for upto, what, word in ((1, "images", "exchanged"), (3, "images, lattice and sight vectors", ""),
                              (len(FILES), "everything", "degrees back")):
-        start = fresh(bench)
+        start = fresh()
         for suffix in FILES[:upto]:
             os.rename(start + "3N." + suffix, "held")
             os.rename(start + "3B." + suffix, start + "3N." + suffix)
             os.rename("held", start + "3B." + suffix)
-        bench.refuse(f"3N and 3B exchanged: {what}", 1, ["3N", word], "bad", *OUTPUT)
-    start = fresh(bench)
+        refuse(bench, f"3N and 3B exchanged: {what}", ["3N", word], "bad")
+    start = fresh()
     shutil.copy(start + "3N.ImageData.tif", start + "3B.ImageData.tif")
-    bench.refuse("the same image as 3N and 3B", 1, ["3B"], "bad", *OUTPUT)
-    start = fresh(bench)
+    refuse(bench, "the same image as 3N and 3B", ["3B"], "bad")
+    start = fresh()
     for suffix in FILES:
         shutil.copy(start + "3N." + suffix, start + "3B." + suffix)
-    bench.refuse("3N twice", 1, ["3B"], "bad", *OUTPUT)
+    refuse(bench, "3N twice", ["3B"], "bad")
 
 
 def spoiled_hdf(bench, data):
@@ -213,10 +195,10 @@ def hdf(bench):
     data = base.content(sample)
     for share in (0.001, 0.1, 0.5, 0.9, 0.999):
         base.put("cut.hdf", data[:int(share * len(data))])
-        bench.refuse(f"HDF cut to {share}", 1, ["cut.hdf", "cut short"], "cut.hdf", *OUTPUT)
+        refuse(bench, f"HDF cut to {share}", ["cut.hdf", "cut short"], "cut.hdf")
     spoiled_hdf(bench, data)
     base.put("cut.hdf", data[:2000] + bytes(len(data) - 2000))
-    bench.refuse("HDF of zeros", 1, ["cut.hdf"], "cut.hdf", *OUTPUT)
+    refuse(bench, "HDF of zeros", ["cut.hdf"], "cut.hdf")
     told = bench.call("info", sample).stdout
     elements = hdf4.read(sample)
     packed = (hdf4.DEFLATE, 4096)
@@ -232,16 +214,14 @@ def hdf(bench):
         bench.check(f"HDF stored as {how}", done.returncode == 0 and done.stdout.count("\n") == told.count("\n"), done.stderr)
         bench.make("run", "-q", "stored.hdf", "-o", "stored.tif", "--overwrite")
         heights.add(base.read_raster("stored.tif", "float32"))
-    bench.check("HDF: the same heights, however stored", len(heights) == 1)
     hdf4.write("stored.hdf", hdf4.stored(elements, (hdf4.NBIT, 0)))
-    bench.refuse("HDF in another coding", 1, ["stored.hdf", "ImageData", "coder 2", "hrepack"], "stored.hdf", *OUTPUT)
+    refuse(bench, "HDF in another coding", ["stored.hdf", "ImageData", "coder 2", "hrepack"], "stored.hdf")
     shutil.copy(sample, 'a "quoted" name.hdf')
-    with zipfile.ZipFile("hdf.zip", "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.write(sample, "inside/scene.hdf")
+    archive("hdf.zip", {sample: "inside/scene.hdf"})
     for name in ('a "quoted" name.hdf', "hdf.zip"):
         bench.make("run", "-q", name, "-o", "stored.tif", "--overwrite")
         heights.add(base.read_raster("stored.tif", "float32"))
-    bench.check("HDF in an archive, under a name with quotes", len(heights) == 1)
+    bench.check("HDF: the same heights, however stored, in an archive, under a name with quotes", len(heights) == 1)
 
 
 def odl(name, level):
@@ -261,13 +241,12 @@ def other_products(bench):
                            ("-mo", f"coremetadata.0={odl(name, level)}", "-mo", "LOCALGRANULEID=AST_L1A_00307312017190728.hdf")):
             subprocess.run(["gdal_translate", "-q", "-of", "HDF4Image", *attributes, "good.tif", "renamed.hdf"], check=True,
                            stderr=subprocess.DEVNULL)
-            bench.refuse(f"{said} as HDF, {attributes[1][:20]!r}", 1, ["renamed.hdf", said, "AST_L1A V004"], "renamed.hdf",
-                         *OUTPUT)
+            refuse(bench, f"{said} as HDF, {attributes[1][:20]!r}", ["renamed.hdf", said, "AST_L1A V004"], "renamed.hdf")
         subprocess.run(["gdal_translate", "-q", "-of", "HDF4Image", "good.tif", f"{said}_00307312017.hdf"], check=True)
-        bench.refuse(f"{said} by its name", 1, [said, "AST_L1A V004"], f"{said}_00307312017.hdf", *OUTPUT)
+        refuse(bench, f"{said} by its name", [said, "AST_L1A V004"], f"{said}_00307312017.hdf")
     subprocess.run(["gdal_translate", "-q", "-of", "HDF4Image", "-mo", "SHORTNAME=MOD09", "good.tif", "renamed.hdf"],
                    check=True)
-    bench.refuse("HDF of another sensor", 1, ["renamed.hdf", "AST_L1A V004"], "renamed.hdf", *OUTPUT)
+    refuse(bench, "HDF of another sensor", ["renamed.hdf", "AST_L1A V004"], "renamed.hdf")
     for start, said in (("AST_L1B_00307312017190728", "AST_L1B"), ("AST_L1T_00307312017190728", "AST_L1T"),
                         ("AST_L1AE_00307312017190728", "AST_L1AE"), ("scene", "level 1B or 1T")):
         base.remove("other")
@@ -275,13 +254,9 @@ def other_products(bench):
         for file in ("VNIR_Swath.ImageData3N.tif", "VNIR_Swath.ImageData3B.tif") if said != "AST_L1AE" else (
                 "VNIR_Band3N.ImageData.tif", "VNIR_Band3N.LatticePoint.txt"):
             shutil.copy("good.tif", f"other/{start}.{file}")
-        bench.refuse(f"folder of {said}", 1, ["other", said, "AST_L1A V004"], "other", *OUTPUT)
-        with zipfile.ZipFile("other.zip", "w") as archive:
-            for name in os.listdir("other"):
-                archive.write(f"other/{name}", f"inside/{name}")
-        bench.refuse(f"zip of {said}", 1, ["other.zip", said, "AST_L1A V004"], "other.zip", *OUTPUT)
-
-
+        refuse(bench, f"folder of {said}", ["other", said, "AST_L1A V004"], "other")
+        archive("other.zip", {f"other/{name}": f"inside/{name}" for name in os.listdir("other")})
+        refuse(bench, f"zip of {said}", ["other.zip", said, "AST_L1A V004"], "other.zip")
     shutil.copytree("scene", "mixed")
     shutil.copy("good.tif", "mixed/AST_L1T_00307312017190728_V.tif")
     done = bench.call("info", "mixed")
@@ -292,15 +267,13 @@ def several(bench):
     """More than one scene in what is given: told, never chosen from, wherever they lie."""
     for name in ("many/a", "many/b"):
         shutil.copytree("scene", name)
-    bench.refuse("folder of two folders with scenes", 1, ["many", "more than one ASTER scene"], "many", *OUTPUT)
-    with zipfile.ZipFile("many.zip", "w", zipfile.ZIP_DEFLATED) as archive:
-        for path in sorted(glob.glob("many/*/AST_*")):
-            archive.write(path)
-    bench.refuse("zip of two folders with scenes", 1, ["many.zip", "more than one ASTER scene"], "many.zip", *OUTPUT)
+    refuse(bench, "folder of two folders with scenes", ["many", "more than one ASTER scene"], "many")
+    archive("many.zip", {path: path for path in sorted(glob.glob("many/*/AST_*"))})
+    refuse(bench, "zip of two folders with scenes", ["many.zip", "more than one ASTER scene"], "many.zip")
     base.remove("many/b")
     for path in glob.glob("many/a/AST_*"):
         shutil.copy(path, path.replace("AST_L1A", "AST_L1A_another"))
-    bench.refuse("two scenes in a folder", 1, ["many", "more than one ASTER scene"], "many/a", *OUTPUT)
+    refuse(bench, "two scenes in a folder", ["many", "more than one ASTER scene"], "many/a")
     for path in glob.glob("many/a/*_another*"):
         os.unlink(path)
     os.makedirs("many/notes/old")
@@ -324,19 +297,7 @@ def scenes(bench):
     base.simulate(bench, "scene", "aster", "--with-rpc")
     width, height, data = base.read_raster("scene/left.tif", "uint8")
     base.write_tiff("good.tif", width, height, "uint8", data, base.read_rpc("scene/left.tif"))
-    with zipfile.ZipFile("scene.zip", "w", zipfile.ZIP_DEFLATED) as archive:
-        for path in sorted(glob.glob("scene/AST_*")):
-            archive.write(path, os.path.basename(path))
-    whole_files(bench)
-    several(bench)
-    listed(bench)
-    cut(bench)
-    files_of_the_folder(bench)
-    tables(bench)
-    texts_of_editors(bench)
-    exchanged(bench)
-    hdf(bench)
-    other_products(bench)
+    archive("scene.zip", {path: os.path.basename(path) for path in sorted(glob.glob("scene/AST_*"))})
 
 
-base.test(scenes)
+base.test(scenes, whole_files, several, listed, cut, files_of_the_folder, tables, texts_of_editors, exchanged, hdf, other_products)
