@@ -6,7 +6,7 @@ import os
 import zipfile
 
 import harness as t
-from with_gdal import gdal, heights, np, osr
+from with_gdal import gdal, heights, image, np, osr
 
 try:
     from osgeo_utils.samples.validate_cloud_optimized_geotiff import validate
@@ -190,15 +190,10 @@ if t.expect(t.run([ZIP], degrees, "--t_srs", "EPSG:4326"), "it runs with --t_srs
 grey = t.simulate(os.path.join(work, "grey"), "--layout", "rpc", "--gsd", 2, "--width", 256, "--height", 256, "--relief", 60)
 colour = []
 for side in ("left", "right"):
-    source = gdal.Open(os.path.join(grey, side + ".tif"))
-    samples = source.ReadAsArray().astype(int)
-    colour.append(os.path.join(work, side + "_rgb.tif"))
-    made = gdal.GetDriverByName("GTiff").Create(colour[-1], source.RasterXSize, source.RasterYSize, 4, gdal.GDT_UInt16,
-                                                ["PHOTOMETRIC=RGB", "ALPHA=NO"])
-    made.SetMetadata(source.GetMetadata("RPC"), "RPC")
-    for band, part in enumerate((samples * 4, samples * 8, samples * 12, samples.T * 8 if samples.shape[0] == samples.shape[1] else 0 * samples)):
-        made.GetRasterBand(band + 1).WriteArray(part.astype(np.uint16))  # the fourth is no colour
-    made = source = None
+    samples = gdal.Open(os.path.join(grey, side + ".tif")).ReadAsArray()
+    parts = [samples * 4, samples * 8, samples * 12, samples.T * 8 if samples.shape[0] == samples.shape[1] else 0 * samples]  # the last is no colour
+    colour.append(image(os.path.join(work, side + "_rgb.tif"), np.array(parts, "u2"), os.path.join(grey, side + ".tif"),
+                        options=["PHOTOMETRIC=RGB", "ALPHA=NO"]))
 mean, second = os.path.join(work, "mean.tif"), os.path.join(work, "second.tif")
 if t.expect(t.run(colour, mean) and t.run(colour, second, "--band", 2), "a pair in colours runs, and its band 2"):
     t.expect((gdal.Open(mean).ReadAsArray() == gdal.Open(second).ReadAsArray()).all(), "the mean of red, green and blue is what is matched")
