@@ -65,9 +65,8 @@ class Recipes(unittest.TestCase):
         self.assertEqual(re.search(pattern, read(SOURCE, "include", "stereodem", "stereodem.h")).group("value"), VERSION)
 
     def test_spack(self):
-        for path in self.files:
-            if path.endswith(".py"):
-                py_compile.compile(path, cfile=os.path.join(WORK, "compiled"), doraise=True)
+        for path in (f for f in self.files if f.endswith(".py")):
+            py_compile.compile(path, cfile=os.path.join(WORK, "compiled"), doraise=True)
 
     def test_conda(self):
         rattler = needs("rattler_build")
@@ -139,25 +138,19 @@ class Plugin(unittest.TestCase):
         archive = os.path.join(WORK, "archive")
         plugin = os.path.join(archive, "share", "qgis", "python", "plugins", "stereodem_processing")
         shutil.copytree(os.path.join(SOURCE, "qgis", "stereodem"), plugin)
-        os.mkdir(os.path.join(archive, "bin"))
         sys.path.insert(0, plugin)
         sys.dont_write_bytecode = True
         program = importlib.import_module("program")
         home, empty = os.path.join(WORK, "home"), os.path.join(WORK, "empty")
         names = ["stereodem-%s-%s" % (VERSION, target) for target in ("linux-x86_64", "windows-x86_64")]
-        os.makedirs(os.path.join(home, names[0], "bin"))
-        os.makedirs(os.path.join(home, "Downloads", names[1], names[1], "bin"))
-        os.makedirs(os.path.join(WORK, "site", "stereodem", "bin"))
         os.mkdir(empty)
-        kept = dict(os.environ)
+        kept, usual, site = dict(os.environ), list(sys.path), os.path.join(WORK, "site")
         os.environ.update(HOME=home, PATH=empty)
         try:
-            nested = os.path.join(home, "Downloads", names[1], names[1], "bin", "stereodem")
-            unpacked = os.path.join(home, names[0], "bin", "stereodem")
-            wheel = os.path.join(WORK, "site", "stereodem", "bin", "stereodem")
-            usual = list(sys.path)
-            own = os.path.join(archive, "bin", "stereodem")
-            for path, more in ((nested, []), (unpacked, []), (wheel, [os.path.join(WORK, "site")]), (own, [])):
+            for folder, more in ((os.path.join(home, "Downloads", names[1], names[1]), []), (os.path.join(home, names[0]), []),
+                                 (os.path.join(site, "stereodem"), [site]), (archive, [])):
+                path = os.path.join(folder, "bin", "stereodem")
+                os.makedirs(os.path.dirname(path))
                 shutil.copy("/bin/true", path)
                 sys.path[:] = more + [p for p in usual if not os.path.isdir(os.path.join(p or ".", "stereodem"))]
                 importlib.invalidate_caches()
