@@ -61,11 +61,10 @@ def once_more(words, dem):
     """The command of the page makes the same DEM."""
     words += ["--hmin", "-300.5", "--co", "COMPRESS=DEFLATE", "--co", "LEVEL=1"]
     t.expect(t.call([t.PROGRAM, "run", "-q", "-o", dem] + words).returncode == 0, "a DEM with options")
-    with open(t.companion(dem, ".html"), encoding="utf-8") as page, open(dem, "rb") as first:
-        line, before = unescape(re.search("Once more: <code>(.*?)</code>", page.read())[1]), first.read()
+    before = open(dem, "rb").read()
+    line = unescape(re.search("Once more: <code>(.*?)</code>", t.text_of(t.companion(dem, ".html")))[1])
     again = t.call([t.PROGRAM] + shlex.split(line)[1:] + ["--overwrite"])
-    with open(dem, "rb") as second:
-        t.expect(again.returncode == 0 and before == second.read(), "once more: " + line)
+    t.expect(again.returncode == 0 and before == open(dem, "rb").read(), "once more: " + line)
 
 
 def one_estimate(scene):
@@ -102,17 +101,13 @@ def masks(pair):
     data[:high // 4] = 0        # a quarter without data
     data[-(high // 10):] = 255  # a tenth saturated
     spoiled, marked = image(t.at("spoiled.tif"), data, left), image(t.at("marked.tif"), data, left, 0)
-    view = info(spoiled, right).get("left", {})
-    t.expect(view.get("mask") == "0 = no data", "zero is no data: %s" % view.get("mask"))
-    t.expect(abs(view.get("unusable", 9) - 0.25) < 0.01, "a quarter not usable: %.3f" % view.get("unusable", 9))
-    t.expect(abs(view.get("saturated", 9) - 0.1) < 0.01, "a tenth saturated: %.3f" % view.get("saturated", 9))
     mask = image(t.at("mask.tif"), np.repeat(np.uint8([0, 1]), [high // 2, high - high // 2])[:, None].repeat(data.shape[1], 1))
-    view = info(left, right, "--mask-left", mask).get("left", {})
-    t.expect("--mask-left " + mask in view.get("mask", ""), "the mask is named: %s" % view.get("mask"))
-    t.expect(abs(view.get("unusable", 9) - 0.5) < 0.01, "half not usable: %.3f" % view.get("unusable", 9))
-    view = info(marked, right).get("left", {})
-    t.expect(view.get("mask") == "nodata 0" and abs(view.get("unusable", 9) - 0.25) < 0.01,
-             "nodata of the file: %s, %.3f" % (view.get("mask"), view.get("unusable", 9)))
+    for said, share, words in (("--mask-left " + mask, 0.5, [left, right, "--mask-left", mask]), ("nodata 0", 0.25, [marked, right]),
+                               ("0 = no data", 0.25, [spoiled, right])):
+        view = info(*words).get("left", {})
+        t.expect(said in view.get("mask", ""), "%s: %s" % (said, view.get("mask")))
+        t.expect(abs(view.get("unusable", 9) - share) < 0.01, "%s: %.3f not usable" % (said, view.get("unusable", 9)))
+    t.expect(abs(view.get("saturated", 9) - 0.1) < 0.01, "a tenth saturated: %.3f" % view.get("saturated", 9))
     shown = t.call([t.PROGRAM, "info", marked, right]).stdout
     t.expect("nodata 0" in shown and "25." in shown and "not usable" in shown, "the same for people")
 
@@ -168,8 +163,8 @@ def progress_and_summary(scene, work):
         t.expect(done.returncode == 0 and min(steps) >= 0 and max(steps) < 0.2 and shares[-1] == 1,
                  "%s: progress %s" % (name, shares))
     page(dem)
-    with open(t.companion(dem, ".html"), encoding="utf-8") as f:
-        t.expect(not re.search(r"[^0-9]0\.00 s\b", f.read()), "stages that took no time are not on the page")
+    html = t.text_of(t.companion(dem, ".html"))
+    t.expect(not re.search(r"[^0-9]0\.00 s\b", html), "stages that took no time are not on the page")
     said, report = events[-1], report_of(dem)
     cells, rounds = report["cells"], report["pointing"]["rounds"]
     want = cells["with_height"] / (cells["total"] - cells["mask_bits"]["outside"])
