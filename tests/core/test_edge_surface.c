@@ -17,6 +17,11 @@ static uint32_t mixed(uint32_t i)
     return i ^ i >> 15;
 }
 
+static int weak_noise(int i) /* +-10 */
+{
+    return (int)(mixed((uint32_t)i) % 21) - 10;
+}
+
 /* A valid block. */
 static SdmEdgeBlock block_of(int w, int h, uint8_t score)
 {
@@ -27,6 +32,15 @@ static SdmEdgeBlock block_of(int w, int h, uint8_t score)
         b.score[i] = score;
     }
     return b;
+}
+
+/* Fill what steps hide in a surface of w x h pixels. */
+static void fill_hidden(const SdmMatchSettings *set, int w, int h, float *h_m, uint16_t *flags,
+                        uint8_t *score)
+{
+    const SdmMatchInput in = {.settings = set};
+    SdmSurface s = {.win = {.w = w, .h = h}, .h_m = h_m, .flags = flags, .score = score};
+    assert_int_equal(sdm_fill_hidden(ctx, &in, &s), SDM_OK);
 }
 
 /* A block with a step of 5 px at column W / 2 and noise of +-0.3 px. */
@@ -49,11 +63,8 @@ TEST(steps_go_to_edges_of_the_image)
         SDM_CLOSED_BY(sdm_edge_block_close) SdmEdgeBlock b = stepped();
         const int edge = W / 2 - 1;
         for (int i = 0; i < W * H; i++)
-            view[i] = (int16_t)(500 +
-                                (i % W < edge ? 0
-                                 : clear      ? 90
-                                              : 9) +
-                                20 * ((i * 5 + i / W * 3) % 3 - 1));
+            view[i] =
+                (int16_t)(500 + (i % W >= edge) * (clear ? 90 : 9) + 20 * ((i * 5 + i / W * 3) % 3 - 1));
         assert_int_equal(sdm_edge_filters(ctx, &sdm_kernels_reference, true, &views, &b), SDM_OK);
         const int step = clear ? edge : W / 2;
         for (int y = 8; y < H - 8; y++)
@@ -129,9 +140,8 @@ static void town_views(bool noise, int right_grey, float part, TownViews *v)
     for (int y = ROOF_Y; y < ROOF_Y + 20; y++)
         for (int x = 0; x < 25; x++) {
             const int at = y * VIEW + MARGIN + ROOF_X + x;
-            const int texture[2] = {noise ? (int)(mixed((uint32_t)at) % 21) - 10 : (x + y) % 24,
-                                    noise ? (int)(mixed((uint32_t)(at + 6 + W * VIEW)) % 21) - 10
-                                          : (x + y) % 24};
+            const int wave = (x + y) % 24, texture[2] = {noise ? weak_noise(at) : wave,
+                                                         noise ? weak_noise(at + 6 + W * VIEW) : wave};
             const float share = x == 0 ? 1.0f - part : x == 24 ? part : 1.0f;
             int16_t *const right = v->right + at + ROOF_PX;
             if (x < 24)
@@ -216,8 +226,7 @@ TEST(plain_roofs_without_one_place_are_left)
         town_views(true, ROOF_GREY, 0.0f, &v);
         for (int y = ROOF_Y; y < ROOF_Y + 20; y++)
             for (int x = from; x < to; x++)
-                v.right[y * VIEW + x] =
-                    (int16_t)(ROOF_GREY + (int)(mixed((uint32_t)(y * VIEW + x)) % 21) - 10);
+                v.right[y * VIEW + x] = (int16_t)(ROOF_GREY + weak_noise(y * VIEW + x));
         place_areas(&v, &b);
         check_areas(&b, NAN);
     }
@@ -229,13 +238,11 @@ TEST(weak_pieces_go)
 {
     enum { SIDE = 60, LEAST = 100 };
     const SdmMatchSettings set = {.px_per_m = 0.2f, .final_score = 0.4f};
-    const SdmMatchInput in = {.settings = &set};
     static float h[SIDE * SIDE];
     static uint16_t flags[SIDE * SIDE];
     static uint8_t score[SIDE * SIDE];
     const int middle = 28 * SIDE + 28;
     for (int kind = 0; kind < 4; kind++) { /* weak, filled, good, alone */
-        SdmSurface s = {.win = {.w = SIDE, .h = SIDE}, .h_m = h, .flags = flags, .score = score};
         for (int i = 0; i < SIDE * SIDE; i++) {
             const int x = i % SIDE, y = i / SIDE;
             const int rim = kind == 3 ? 5 : 15;
@@ -247,7 +254,7 @@ TEST(weak_pieces_go)
         }
         if (kind == 1)
             flags[middle] |= SDM_QA_FILLED;
-        assert_int_equal(sdm_fill_hidden(ctx, &in, &s), SDM_OK);
+        fill_hidden(&set, SIDE, SIDE, h, flags, score);
         assert_int_equal((flags[middle] & SDM_QA_VALID) != 0, kind == 1 || kind == 2);
     }
 }
@@ -272,18 +279,16 @@ TEST(gaps_of_a_row)
     for (size_t k = 0; k < sizeof of / sizeof *of; k++) {
         const SdmMatchSettings set = {
             .px_per_m = 1.0f, .fill_limit = {.rise_m = of[k].rise_m, .slant_px = {of[k].slant, 0.0f}}};
-        const SdmMatchInput in = {.settings = &set};
         float h[W];
         uint16_t flags[W];
         uint8_t score[W];
-        SdmSurface s = {.win = {.w = W, .h = 1}, .h_m = h, .flags = flags, .score = score};
         memset(score, 200, sizeof score);
         for (int x = 0; x < W; x++) {
             const int i = of[k].mirrored ? W - 1 - x : x;
             h[i] = x < GAP ? 10.0f : x < GAP + of[k].gap ? 99.0f : of[k].roof_m;
             flags[i] = x >= GAP && x < GAP + of[k].gap ? SDM_QA_LEFT_RIGHT : SDM_QA_VALID;
         }
-        assert_int_equal(sdm_fill_hidden(ctx, &in, &s), SDM_OK);
+        fill_hidden(&set, W, 1, h, flags, score);
         const int at = of[k].mirrored ? W - 1 - GAP - of[k].at : GAP + of[k].at;
         assert_int_equal(flags[at], of[k].flags);
         assert_true(of[k].roof_m > 11.0f || of[k].gap > 7 || fabsf(h[at] - 10.5f) < 1e-5f);
@@ -307,7 +312,6 @@ TEST(walls_go)
         for (int down = 0; down < 2; down++) { /* along a row; down a column */
             SdmMatchSettings set = {.px_per_m = 1.0f, .fill_limit.rise_m = 0.2f};
             set.fill_limit.slant_px[down] = slant[kind];
-            const SdmMatchInput in = {.settings = &set};
             float h[WIDTH];
             uint16_t flags[WIDTH];
             uint8_t score[WIDTH];
@@ -316,11 +320,7 @@ TEST(walls_go)
                 flags[i] = SDM_QA_VALID;
                 score[i] = 250;
             }
-            SdmSurface s = {.win = {.w = down ? 1 : WIDTH, .h = down ? WIDTH : 1},
-                            .h_m = h,
-                            .flags = flags,
-                            .score = score};
-            assert_int_equal(sdm_fill_hidden(ctx, &in, &s), SDM_OK);
+            fill_hidden(&set, down ? 1 : WIDTH, down ? WIDTH : 1, h, flags, score);
             for (int i = 0; i < WIDTH; i++)
                 assert_int_equal(flags[i],
                                  kind == 0 && i >= ROOF && i < ROOF + STEP_M ? SDM_QA_FOLD : SDM_QA_VALID);
@@ -367,14 +367,14 @@ static float height_of(enum Shape shape, float px)
     return ((float[]){roof, -roof, 0.0f, hedge, px < 0.0f ? 0.9f : 0.0f, px < 0.0f ? 4.0f : 0.0f})[shape];
 }
 
-/* A valid block of places as a profile over the line through its middle at an angle, and noise of +-noise px. */
-static SdmEdgeBlock profile(enum Shape shape, double turn, float noise)
+/* A valid block of places as a profile over the line through its middle at an angle, and noise of +-0.1 px. */
+static SdmEdgeBlock profile(enum Shape shape, double turn)
 {
     const SdmEdgeBlock b = block_of(SIDE, SIDE, 0);
     for (int i = 0; i < SIDE * SIDE; i++) {
         const double x = i % SIDE - 47.5, y = i / SIDE - 47.5;
         const float level = (float)(mixed((uint32_t)i) % 1001u) / 500.0f - 1.0f;
-        b.place_px[i] = height_of(shape, (float)(x * cos(turn) + y * sin(turn))) + noise * level;
+        b.place_px[i] = height_of(shape, (float)(x * cos(turn) + y * sin(turn))) + 0.1f * level;
     }
     return b;
 }
@@ -382,8 +382,7 @@ static SdmEdgeBlock profile(enum Shape shape, double turn, float noise)
 /* The change of the place that changes most, and of the mean of 9 x 9 in the middle. */
 static void sharpened(enum Shape shape, double turn, float up, float change[2])
 {
-    SDM_CLOSED_BY(sdm_edge_block_close)
-    SdmEdgeBlock b = profile(shape, turn, 0.1f), old = profile(shape, turn, 0.1f);
+    SDM_CLOSED_BY(sdm_edge_block_close) SdmEdgeBlock b = profile(shape, turn), old = profile(shape, turn);
     assert_int_equal(sdm_sharpen_ridges(ctx, old.place_px, up, &b), SDM_OK);
     change[0] = change[1] = 0.0f;
     for (int i = 0; i < SIDE * SIDE; i++) {

@@ -10,30 +10,25 @@ static const SdmKernels *const k = &sdm_kernels_reference;
 
 typedef struct WarpCase { /* one cell over a row of `width` pixels of an image of 32 x 12 */
     int16_t image[32 * 12];
-    SdmWarpCell cell;
-    int32_t begin[2];
-    float fraction[32];
     int16_t out[32];
 } WarpCase;
 
-static void warp_case(WarpCase *c, int row, float dx, float dy)
+/* Row `row` moved by dx, dy; with a surface, by +-2 px along and 1 px across at 10 m from height0, too. */
+static void warp_run(WarpCase *c, int row, float dx, float dy, const float *surface)
 {
-    c->cell = (SdmWarpCell){.origin_col = 100,
-                            .origin_row = 50,
-                            .begin = {256.0f * dx, [4] = 256.0f * ((float)row + dy)},
-                            .change = {256.0f * 32.0f}};
-    c->begin[0] = 0;
-    c->begin[1] = 32;
+    const SdmWarpCell cell = {
+        .origin_col = 100,
+        .origin_row = 50,
+        .begin = {256.0f * dx,
+                  surface ? 51.2f : 0.0f, [4] = 256.0f * ((float)row + dy), [6] = surface ? 2.56f : 0.0f},
+        .change = {256.0f * 32.0f}};
+    float fraction[32];
     for (int x = 0; x < 32; x++)
-        c->fraction[x] = (float)x / 32.0f;
-}
-
-static void warp_run(WarpCase *c, const float *surface)
-{
-    const SdmWarpRow in = {.cells = &c->cell,
-                           .cell_begin = c->begin,
+        fraction[x] = (float)x / 32.0f;
+    const SdmWarpRow in = {.cells = &cell,
+                           .cell_begin = (int32_t[]){0, 32},
                            .cell_count = 1,
-                           .fraction = c->fraction,
+                           .fraction = fraction,
                            .surface_m = surface,
                            .height0_m = 500.0f,
                            .source = c->image,
@@ -51,8 +46,7 @@ TEST(identity_warp_returns_the_image)
     WarpCase c;
     fill_noise(c.image, 32 * 12, 12);
     for (int row = -1; row < 13; row++) {
-        warp_case(&c, row, 0.0f, 0.0f);
-        warp_run(&c, NULL);
+        warp_run(&c, row, 0.0f, 0.0f, NULL);
         for (int x = 0; x < 32; x++) {
             const bool whole = row >= 1 && row < 10 && x >= 1 && x < 30;
             assert_int_equal(c.out[x], whole ? c.image[row * 32 + x] : SDM_PIXEL_NODATA);
@@ -67,14 +61,12 @@ TEST(warp_of_a_ramp_is_the_ramp)
     WarpCase c;
     for (int i = 0; i < 32 * 12; i++)
         c.image[i] = (int16_t)(40 * (i % 32) + 8 * (i / 32) - 700);
-    warp_case(&c, 5, 0.5f, 0.5f);
-    warp_run(&c, NULL);
+    warp_run(&c, 5, 0.5f, 0.5f, NULL);
     for (int x = 1; x < 29; x++)
         assert_int_equal(c.out[x], 40 * x + 20 + 8 * 5 + 4 - 700);
     for (int k256 = 0; k256 < 256; k256++) {
         const float dx = (float)k256 / 256.0f;
-        warp_case(&c, 5, dx, 0.0f);
-        warp_run(&c, NULL);
+        warp_run(&c, 5, dx, 0.0f, NULL);
         for (int x = 1; x < 29; x++)
             assert_near(c.out[x], 40.0 * (x + (double)dx) + 40.0 - 700.0, 0.58);
     }
@@ -89,10 +81,7 @@ TEST(warp_follows_the_surface)
         c.image[i] = (int16_t)(40 * (i % 32) + 100 * (i / 32));
     for (int x = 0; x < 32; x++)
         surface[x] = x & 1 ? 510.0f : 490.0f;
-    warp_case(&c, 5, 0.0f, 0.0f);
-    c.cell.begin[1] = 51.2f; /* +-2 px */
-    c.cell.begin[6] = 2.56f; /* +1 px, whatever the sign */
-    warp_run(&c, surface);
+    warp_run(&c, 5, 0.0f, 0.0f, surface);
     for (int x = 3; x < 27; x++)
         assert_int_equal(c.out[x], 40 * (x + (x & 1 ? 2 : -2)) + 100 * 6);
 }
@@ -103,8 +92,7 @@ TEST(warp_nodata_spoils_its_taps)
     fill_noise(c.image, 32 * 12, 13);
     c.image[6 * 32 + 10] = SDM_PIXEL_NODATA;
     for (int row = 1; row < 10; row++) {
-        warp_case(&c, row, 0.0f, 0.0f);
-        warp_run(&c, NULL);
+        warp_run(&c, row, 0.0f, 0.0f, NULL);
         for (int x = 1; x < 30; x++) {
             const bool tap = 10 >= x - 1 && 10 <= x + 2 && 6 >= row - 1 && 6 <= row + 2;
             assert_int_equal(c.out[x] == SDM_PIXEL_NODATA, tap);
@@ -161,73 +149,56 @@ TEST(half_row_nodata_and_rounding)
 
 /* ---- pick ---- */
 
-static void pick_run(const float *score, int w, int dmin, int dmax, float f[5][8], uint8_t *edge)
+static float f[5][8]; /* d, score, runner-up, d of the right pixel, left-right difference */
+static uint8_t at_edge[8];
+
+/* Pick in a row of 8 pixels that has so many scores, {d, x, score}, and `none` elsewhere. */
+static void pick_run(int dmin, int dmax, float none, int count, const float (*at)[3])
 {
-    const SdmCostRow row = {.width = w, .dmin = dmin, .dmax = dmax, .score = score, .pitch = w};
-    const SdmPickRow out = {f[0], f[1], f[2], f[3], f[4], edge};
-    k->pick_row(&row, &out);
+    float volume[5 * 8];
+    for (int i = 0; i < 5 * 8; i++)
+        volume[i] = none;
+    for (int i = 0; i < count; i++)
+        volume[8 * ((int)at[i][0] - dmin) + (int)at[i][1]] = at[i][2];
+    const SdmCostRow row = {.width = 8, .dmin = dmin, .dmax = dmax, .score = volume, .pitch = 8};
+    k->pick_row(&row, &(SdmPickRow){f[0], f[1], f[2], f[3], f[4], at_edge});
 }
 
-/* One left pixel in the middle: scores 0.1 0.5 0.9 0.7 0 at d = -2..2.  Vertex: 0.5 (0.5 - 0.7) / (0.5 - 1.8
- * + 0.7) = 1/6.  Runner-up at |d| >= 2: 0.1. */
+/* One left pixel in the middle: vertex 0.5 (0.5 - 0.7) / (0.5 - 1.8 + 0.7) = 1/6.
+ * Runner-up at |d| >= 2: 0.1. */
 TEST(pick_by_hand)
 {
-    enum { N = 8 };
-    static const float scores[5] = {0.1f, 0.5f, 0.9f, 0.7f, 0.0f};
-    float volume[5][N], f[5][8];
-    uint8_t edge[8];
-    for (int d = 0; d < 5; d++)
-        for (int x = 0; x < N; x++)
-            volume[d][x] = x == 4 ? scores[d] : SDM_SCORE_NONE;
-    pick_run(volume[0], N, -2, 2, f, edge);
+    static const float at[5][3] = {{-2, 4, 0.1f}, {-1, 4, 0.5f}, {0, 4, 0.9f}, {1, 4, 0.7f}, {2, 4, 0.0f}};
+    pick_run(-2, 2, SDM_SCORE_NONE, 5, at);
     assert_near(f[0][4], 1.0 / 6.0, 1e-6);
-    assert_true(f[1][4] == 0.9f && f[2][4] == 0.1f && edge[4] == 0);
+    assert_true(f[1][4] == 0.9f && f[2][4] == 0.1f && at_edge[4] == 0);
     assert_near(f[4][4], 1.0 / 6.0, 1e-6); /* right pixel 4 has this one score: best d = 0, no neighbours */
     assert_true(f[0][3] == 0.0f && f[1][3] == SDM_SCORE_NONE && f[2][3] == SDM_SCORE_NONE && f[4][3] > 1e6f);
-    assert_int_equal(edge[3], 0);
+    assert_int_equal(at_edge[3], 0);
 }
 
 /* Both curves: left pixel 4 has 0.4 0.8 0.6 at d = -1 0 1, the right pixel it meets (on the diagonal: left 5
  * at d = -1, left 3 at d = 1) 0.7 0.8 0.3.  Sum 1.1 1.6 0.9: vertex 0.5 * 0.2 / (1.1 - 3.2 + 0.9) = -1/12. */
 TEST(pick_takes_both_curves)
 {
-    enum { N = 8 };
-    float volume[3][N], f[5][8];
-    uint8_t edge[8];
-    for (int d = 0; d < 3; d++)
-        for (int x = 0; x < N; x++)
-            volume[d][x] = -1.0f;
-    volume[0][4] = 0.4f;
-    volume[1][4] = 0.8f;
-    volume[2][4] = 0.6f;
-    volume[0][5] = 0.7f;
-    volume[2][3] = 0.3f;
-    pick_run(volume[0], N, -1, 1, f, edge);
+    static const float at[5][3] = {{-1, 4, 0.4f}, {0, 4, 0.8f}, {1, 4, 0.6f}, {-1, 5, 0.7f}, {1, 3, 0.3f}};
+    pick_run(-1, 1, -1.0f, 5, at);
     assert_near(f[0][4], -1.0 / 12.0, 1e-6);
     assert_near(f[3][4], 0.5 * (0.7 - 0.3) / (0.7 - 1.6 + 0.3), 1e-6); /* the right pixel's own */
     assert_near(f[4][4], 0.5 * (0.4 - 0.6) / (0.4 - 1.6 + 0.6) - 0.5 * (0.7 - 0.3) / (0.7 - 1.6 + 0.3), 1e-6);
 }
 
-/* Two left pixels want the same right pixel: the one with the lower score fails the left-right check by |d -
- * d'|. */
+/* Two left pixels want right pixel 4: the one with the lower score fails the left-right check by |d - d'|.  Of equal
+ * scores the smaller d is taken. */
 TEST(pick_left_right)
 {
-    enum { N = 8 };
-    float volume[3][N], f[5][8];
-    uint8_t edge[8];
-    for (int d = 0; d < 3; d++)
-        for (int x = 0; x < N; x++)
-            volume[d][x] = SDM_SCORE_NONE;
-    volume[2][3] = 0.8f; /* left 3, d = 1 -> right 4 */
-    volume[0][5] = 0.6f; /* left 5, d = -1 -> right 4 */
-    volume[1][1] = 0.5f; /* ties: the smaller d */
-    volume[2][1] = 0.5f;
-    pick_run(volume[0], N, -1, 1, f, edge);
+    static const float at[4][3] = {{1, 3, 0.8f}, {-1, 5, 0.6f}, {0, 1, 0.5f}, {1, 1, 0.5f}};
+    pick_run(-1, 1, SDM_SCORE_NONE, 4, at);
     assert_true(f[0][3] == 1.0f && f[0][5] == -1.0f && f[3][4] == 1.0f);
     assert_true(f[4][3] == 0.0f && f[4][5] == 2.0f);
-    assert_true(edge[3] == 1 && edge[5] == 1 && f[0][1] == 0.0f && edge[1] == 0);
-    pick_run(volume[1], N, 0, 0, f, edge); /* a single d has no end */
-    assert_true(f[1][1] == 0.5f && edge[1] == 0);
+    assert_true(at_edge[3] == 1 && at_edge[5] == 1 && f[0][1] == 0.0f && at_edge[1] == 0);
+    pick_run(0, 0, SDM_SCORE_NONE, 1, &at[2]); /* a single d has no end */
+    assert_true(f[1][1] == 0.5f && at_edge[1] == 0);
 }
 
 /* A flat prior of 100 m, 1 px of residual, 2 px a metre: what is matched goes to 100.5 m.  Below a quality of
