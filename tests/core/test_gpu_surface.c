@@ -116,77 +116,65 @@ TEST(pyramids_are_the_references)
 
 /* ---- filters ---- */
 
-typedef struct Filters { /* a surface with holes and what it came from, on both sides */
+enum { MOST_PIXELS = 811 * 415 };
+static float prior[MOST_PIXELS], kept_h_m[MOST_PIXELS];
+static int16_t view[2][MOST_PIXELS];
+
+typedef struct Filters { /* a surface with holes on both sides; it came from `prior` */
     Shape s;
     size_t n;
     int turn;
     SdmSurface surface;
-    float *prior, *out;
-    int16_t *view[2];
-    SdmBuffer *h_m, *flags, *prior_m;
+    SdmGpuSurface there;
 } Filters;
 
 static void filters_open(Filters *f, Shape shape, int turn)
 {
     uint64_t seed = (uint64_t)turn + 21;
-    *f = (Filters){.s = shape, .turn = turn};
-    f->n = (size_t)f->s.w * (size_t)f->s.h;
+    *f = (Filters){.s = shape, .n = (size_t)shape.w * (size_t)shape.h, .turn = turn};
+    assert_true(f->n <= MOST_PIXELS);
     OK(sdm_surface_alloc(test.ctx, &(SdmWindow){.u0 = turn % 7, .v0 = turn % 5, .w = f->s.w, .h = f->s.h},
                          &f->surface));
-    f->prior = malloc(4 * f->n);
-    f->out = malloc(4 * f->n);
-    f->view[0] = malloc(2 * f->n);
-    f->view[1] = malloc(2 * f->n);
     for (size_t i = 0; i < f->n; i++) {
         const float size = turn % 16 == 7 ? 1000.0f : 1.0f; /* beyond what changes are kept within */
         f->surface.h_m[i] = size * (100.0f + (float)(next_random(&seed) % (turn % 3 ? 1000u : 5u)) / 64.0f);
-        f->prior[i] = 100.0f + (float)(next_random(&seed) % 600) / 64.0f;
+        prior[i] = 100.0f + (float)(next_random(&seed) % 600) / 64.0f;
         f->surface.flags[i] = next_random(&seed) % 8 < (unsigned)(turn / 8 % 9) ? 1 : SDM_QA_LOW_SCORE;
         f->surface.score[i] = 1;
     }
-    f->h_m = put(f->surface.h_m, 4 * f->n);
-    f->flags = put(f->surface.flags, 2 * f->n);
-    f->prior_m = put(f->prior, 4 * f->n);
+    f->there = (SdmGpuSurface){.win = f->surface.win,
+                               .h_m = put(f->surface.h_m, 4 * f->n),
+                               .prior_m = put(prior, 4 * f->n),
+                               .flags = put(f->surface.flags, 2 * f->n)};
 }
 
 static void filters_close(Filters *f)
 {
     sdm_surface_free(&f->surface);
-    sdm_buffer_free(&f->h_m);
-    sdm_buffer_free(&f->flags);
-    sdm_buffer_free(&f->prior_m);
-    free(f->prior);
-    free(f->out);
-    free(f->view[0]);
-    free(f->view[1]);
-}
-
-static SdmGpuSurface on_device(const Filters *f)
-{
-    return (SdmGpuSurface){.win = f->surface.win, .h_m = f->h_m, .prior_m = f->prior_m, .flags = f->flags};
+    sdm_buffer_free(&f->there.h_m);
+    sdm_buffer_free(&f->there.flags);
+    sdm_buffer_free(&f->there.prior_m);
+    sdm_buffer_free(&f->there.score);
 }
 
 static void check_median_and_reject(Filters *f)
 {
     const SdmRejection r = {.half = f->turn % 8, .tol_m = f->turn % 2 ? 3.3f : 0.5f, .share = 0.3f};
-    const SdmGpuSurface s = on_device(f);
     FREED uint16_t *const flags = malloc(2 * f->n);
     SdmBuffer *const median = put(NULL, 4 * f->n), *const kept = put(NULL, 2 * f->n);
-    memcpy(f->out, f->surface.h_m, 4 * f->n);
-    OK(sdm_surface_median(test.ctx, &sdm_kernels_reference, &f->surface));
-    OK(sdm_gpu_median(test.ctx, &test.gpu, &s, median));
-    expect(median, f->surface.h_m, 4 * f->n, name_of("median", f->s, f->turn));
-    memcpy(f->surface.h_m, f->out, 4 * f->n);
-    OK(sdm_surface_reject(test.ctx, &sdm_kernels_reference, &f->surface, f->prior, &r, flags));
-    OK(sdm_gpu_reject(test.ctx, &test.gpu, &s, &r, kept));
+    OK(sdm_gpu_median(test.ctx, &test.gpu, &f->there, median));
+    OK(sdm_gpu_reject(test.ctx, &test.gpu, &f->there, &r, kept));
+    OK(sdm_surface_reject(test.ctx, &sdm_kernels_reference, &f->surface, prior, &r, flags));
     expect(kept, flags, 2 * f->n, name_of("reject", f->s, f->turn));
+    OK(sdm_surface_median(test.ctx, &sdm_kernels_reference, &f->surface));
+    expect(median, f->surface.h_m, 4 * f->n, name_of("median", f->s, f->turn));
 }
 
 /* Some pixels without a match are seen by both views. */
 static void check_border(Filters *f)
 {
     uint64_t seed = (uint64_t)f->turn + 31;
-    int16_t *const *const view = f->view;
+    const int half = f->turn % 5;
     for (size_t i = 0; i < f->n; i++) {
         const bool outside = !(f->surface.flags[i] & SDM_QA_VALID) && next_random(&seed) % 4 > 0;
         f->surface.flags[i] = outside ? SDM_QA_OUTSIDE : f->surface.flags[i];
@@ -194,22 +182,18 @@ static void check_border(Filters *f)
         for (int side = 0; side < 2; side++)
             view[side][i] = (int16_t)(next_random(&seed) % 8 ? 9 : SDM_PIXEL_NODATA);
     }
-    SdmBuffer *left = put(view[0], 2 * f->n),
-              *right = put(view[1], 2 * f->n), *const kept = put(NULL, 2 * f->n);
-    SdmBuffer *const h_m = put(f->surface.h_m, 4 * f->n),
-                     *flags = put(f->surface.flags, 2 * f->n), *const score = put(f->surface.score, f->n);
-    const SdmGpuSurface there = {
-        .win = f->surface.win, .h_m = h_m, .prior_m = f->prior_m, .flags = flags, .score = score};
-    const int half = f->turn % 5;
-    OK(sdm_gpu_border(test.ctx, &test.gpu, &there, &(SdmGpuBorder){left, right, half}, kept));
-    const SdmBorderWindows in = {view[0], view[1], f->prior, half};
+    SDM_CLOSED_BY(sdm_buffer_free)
+    SdmBuffer *left = put(view[0], 2 * f->n), *right = put(view[1], 2 * f->n);
+    SdmBuffer *const kept = put(NULL, 2 * f->n);
+    f->there.score = put(f->surface.score, f->n);
+    OK(sdm_upload(test.ctx, f->there.flags, 0, f->surface.flags, 2 * (int64_t)f->n, 0, true));
+    OK(sdm_gpu_border(test.ctx, &test.gpu, &f->there, &(SdmGpuBorder){left, right, half}, kept));
+    const SdmBorderWindows in = {view[0], view[1], prior, half};
     assert_int_equal(sdm_match_border(test.ctx, &in, &f->surface), SDM_OK);
-    expect(h_m, f->surface.h_m, 4 * f->n, name_of("border, heights", f->s, f->turn));
-    expect(score, f->surface.score, f->n, name_of("border, scores", f->s, f->turn));
+    expect(f->there.h_m, f->surface.h_m, 4 * f->n, name_of("border, heights", f->s, f->turn));
+    expect(f->there.score, f->surface.score, f->n, name_of("border, scores", f->s, f->turn));
+    f->there.h_m = f->there.score = NULL;
     expect(kept, f->surface.flags, 2 * f->n, name_of("border, flags", f->s, f->turn));
-    sdm_buffer_free(&flags);
-    sdm_buffer_free(&left);
-    sdm_buffer_free(&right);
 }
 
 static void check_refine(Filters *f)
@@ -224,7 +208,7 @@ static void check_refine(Filters *f)
     const size_t bytes = (size_t)win.w * (size_t)win.h * 4;
     SdmBuffer *const out = put(NULL, bytes);
     sdm_surface_refine(test.ctx, &sdm_kernels_reference, &f->surface, &fine);
-    OK(sdm_gpu_refine(test.ctx, &test.gpu, c, f->h_m, &win, out));
+    OK(sdm_gpu_refine(test.ctx, &test.gpu, c, f->there.h_m, &win, out));
     expect(out, fine.h_m, bytes, name_of("refine", f->s, f->turn));
 }
 
@@ -233,25 +217,21 @@ static void check_smooth_and_fill(Filters *f)
     static const SdmFill fills[] = {
         {4, 12, false}, {16, 60, true}, {6, 42, true}, {1, 1, false}, {15, 31, false}};
     const SdmFill fill = fills[f->turn / 3 % 5];
-    FREED uint8_t *const filled = malloc(f->n);
-    SdmBuffer *const smooth = put(NULL, 4 * f->n), *mask = f->turn % 2 ? put(NULL, f->n) : NULL;
-    const SdmGpuSurface there = on_device(f);
-    OK(sdm_gpu_smooth(test.ctx, &test.gpu, &there, smooth));
     static const SdmFill near = {.half = 4, .least = 12};
     const SdmFill *const again = f->turn / 15 % 2 ? &near : NULL;
-    OK(sdm_gpu_fill(test.ctx, &test.gpu, &there, &fill, again, mask));
-    SdmSurface s = f->surface;
-    s.h_m = NULL;
-    OK(sdm_alloc_raw(test.ctx, &s.h_m, f->n, sizeof *s.h_m, "a test"));
-    memcpy(s.h_m, f->surface.h_m, 4 * f->n);
-    OK(sdm_surface_smooth(test.ctx, &sdm_kernels_reference, &s));
-    expect(smooth, s.h_m, 4 * f->n, name_of("smooth", f->s, f->turn));
-    sdm_free(&s.h_m);
-    OK(sdm_surface_fill(test.ctx, &sdm_kernels_reference, &f->surface, f->prior, &fill, NULL, filled));
+    FREED uint8_t *const filled = malloc(f->n);
+    SdmBuffer *const smooth = put(NULL, 4 * f->n), *mask = f->turn % 2 ? put(NULL, f->n) : NULL;
+    OK(sdm_gpu_smooth(test.ctx, &test.gpu, &f->there, smooth));
+    OK(sdm_gpu_fill(test.ctx, &test.gpu, &f->there, &fill, again, mask));
+    memcpy(kept_h_m, f->surface.h_m, 4 * f->n);
+    OK(sdm_surface_smooth(test.ctx, &sdm_kernels_reference, &f->surface));
+    expect(smooth, f->surface.h_m, 4 * f->n, name_of("smooth", f->s, f->turn));
+    memcpy(f->surface.h_m, kept_h_m, 4 * f->n);
+    OK(sdm_surface_fill(test.ctx, &sdm_kernels_reference, &f->surface, prior, &fill, NULL, filled));
     if (again)
-        OK(sdm_surface_fill(test.ctx, &sdm_kernels_reference, &f->surface, f->prior, again, NULL, NULL));
-    expect(f->h_m, f->surface.h_m, 4 * f->n, name_of("fill", f->s, f->turn));
-    f->h_m = NULL;
+        OK(sdm_surface_fill(test.ctx, &sdm_kernels_reference, &f->surface, prior, again, NULL, NULL));
+    expect(f->there.h_m, f->surface.h_m, 4 * f->n, name_of("fill", f->s, f->turn));
+    f->there.h_m = NULL;
     if (mask)
         expect(mask, filled, f->n, name_of("filled", f->s, f->turn));
 }
@@ -260,23 +240,19 @@ static void check_wiener(Filters *f)
 {
     uint64_t seed = (uint64_t)f->turn + 4;
     float ratio[256];
-    int16_t *const left = f->view[0];
-    fill_image(left, f->n, (enum Fill)(f->turn / N_SHAPES % FILL_END), 0, &seed);
+    const float metres_per_px = 1.0f + (float)(f->turn % 30);
+    fill_image(view[0], f->n, (enum Fill)(f->turn / N_SHAPES % FILL_END), 0, &seed);
     for (int i = 0; i < 256; i++)
         ratio[i] = (float)(i % 50) / 64.0f;
     for (size_t i = 0; i < f->n; i++)
         f->surface.score[i] = (uint8_t)(next_random(&seed) % 251);
     SDM_CLOSED_BY(sdm_buffer_free)
-    SdmBuffer *score = put(f->surface.score, f->n), *image = put(left, 2 * f->n),
-              *table = put(ratio, sizeof ratio);
-    SdmGpuSurface there = on_device(f);
-    there.score = score;
+    SdmBuffer *image = put(view[0], 2 * f->n), *table = put(ratio, sizeof ratio);
     SdmBuffer *const out = put(NULL, 4 * f->n);
-    OK(sdm_gpu_wiener(
-        test.ctx, &test.gpu, &there,
-        &(SdmGpuWiener){.left = image, .ratio = table, .metres_per_px = 1.0f + (float)(f->turn % 30)}, out));
-    OK(sdm_surface_wiener(test.ctx, &sdm_kernels_reference, &f->surface, left, ratio,
-                          1.0f + (float)(f->turn % 30)));
+    f->there.score = put(f->surface.score, f->n);
+    const SdmGpuWiener w = {.left = image, .ratio = table, .metres_per_px = metres_per_px};
+    OK(sdm_gpu_wiener(test.ctx, &test.gpu, &f->there, &w, out));
+    OK(sdm_surface_wiener(test.ctx, &sdm_kernels_reference, &f->surface, view[0], ratio, metres_per_px));
     expect(out, f->surface.h_m, 4 * f->n, name_of("Wiener filter", f->s, f->turn));
 }
 
@@ -286,7 +262,6 @@ static void check_least_squares(Filters *f, const SdmWindow *win, float px_per_m
     uint64_t seed = (uint64_t)f->turn + 8;
     const enum Fill fill = (enum Fill)(f->turn / N_SHAPES / 9 % (FILL_END + 2));
     int moved = 0;
-    int16_t *const *const view = f->view;
     for (int side = 0; side < 2 && fill < FILL_END; side++)
         fill_image(view[side], f->n, fill, side, &seed);
     for (size_t i = 0; i < f->n; i++) {
@@ -302,24 +277,21 @@ static void check_least_squares(Filters *f, const SdmWindow *win, float px_per_m
                 view[side][i] = (int16_t)SDM_PIXEL_NODATA;
         f->surface.h_m[i] = 500.0f + 3.0f * sinf(0.05f * (float)(x + y)) + real(&seed, -1.0f, 1.0f);
     }
-    f->surface.win = *win;
-    OK(sdm_upload(test.ctx, f->h_m, 0, f->surface.h_m, 4 * (int64_t)f->n, 0,
-                  true)); /* the reference works in place */
-    SdmBuffer *left = put(view[0], 2 * f->n),
-              *right = put(view[1], 2 * f->n), *const out = put(NULL, 4 * f->n);
-    const SdmGpuSurface there = on_device(f);
+    f->surface.win = f->there.win = *win;
+    OK(sdm_upload(test.ctx, f->there.h_m, 0, f->surface.h_m, 4 * (int64_t)f->n, 0, true));
+    SDM_CLOSED_BY(sdm_buffer_free)
+    SdmBuffer *left = put(view[0], 2 * f->n), *right = put(view[1], 2 * f->n);
+    SdmBuffer *const out = put(NULL, 4 * f->n);
     const SdmGpuLeastSquares q = {.left = left, .right = right, .px_per_metre = px_per_metre};
-    OK(sdm_gpu_least_squares(test.ctx, &test.gpu, &there, &q, out));
-    memcpy(f->out, f->surface.h_m, 4 * f->n);
+    OK(sdm_gpu_least_squares(test.ctx, &test.gpu, &f->there, &q, out));
+    memcpy(kept_h_m, f->surface.h_m, 4 * f->n);
     OK(sdm_surface_least_squares(test.ctx, &sdm_kernels_reference, &f->surface, view[0], view[1],
                                  px_per_metre));
     for (size_t i = 0; i < f->n; i++)
-        moved += f->surface.h_m[i] != f->out[i];
+        moved += f->surface.h_m[i] != kept_h_m[i];
     assert_true(fill < FILL_END || f->s.w < 16 || f->s.h < 16 || f->turn / 8 % 9 < 4 ||
                 moved > f->s.w * f->s.h / 8);
     expect(out, f->surface.h_m, 4 * f->n, name_of("least squares", f->s, f->turn));
-    sdm_buffer_free(&left);
-    sdm_buffer_free(&right);
 }
 
 /* Windows that begin anywhere in the blocks of the frame; then several tiles of the processor. */

@@ -186,30 +186,25 @@ TEST(ground_points_are_the_references)
 
 enum { SPREAD_COLS = 9, SPREAD_ROWS = 6, SPREAD_PITCH = 11, SPREAD_POINTS = 200, SPREAD_TABLE = 1100 + 513 };
 
-static void spread_at(const SdmKernels *k, int32_t radius, const int32_t *table, const SdmSpreadPoint *point,
-                      int count, int64_t *cell)
-{
-    uint64_t three[256];
-    sdm_spread_three(table, radius, three);
-    const SdmSpread s = {.cols = SPREAD_COLS,
-                         .rows = SPREAD_ROWS,
-                         .pitch = SPREAD_PITCH,
-                         .radius = radius,
-                         .table = table,
-                         .three = three,
-                         .cell = cell};
-    k->spread_points(&s, point, count);
-}
-
 typedef struct SpreadInput {
     int32_t radius, table[SPREAD_TABLE];
+    int count;
     SdmSpreadPoint point[SPREAD_POINTS];
 } SpreadInput;
 
 static void run_spread(const SdmKernels *k, const void *input, void *const *out)
 {
     const SpreadInput *const in = input;
-    spread_at(k, in->radius, in->table, in->point, SPREAD_POINTS, out[0]);
+    uint64_t three[256];
+    sdm_spread_three(in->table, in->radius, three);
+    const SdmSpread s = {.cols = SPREAD_COLS,
+                         .rows = SPREAD_ROWS,
+                         .pitch = SPREAD_PITCH,
+                         .radius = in->radius,
+                         .table = in->table,
+                         .three = three,
+                         .cell = out[0]};
+    k->spread_points(&s, in->point, in->count);
 }
 
 /* Points inside, at the rim and beyond it, on centres and a radius from them, for radii of one to nine cells.
@@ -217,7 +212,7 @@ static void run_spread(const SdmKernels *k, const void *input, void *const *out)
 TEST(spreads_are_the_references)
 {
     const size_t bytes = 8 * sizeof(int64_t) * SPREAD_PITCH * SPREAD_ROWS;
-    SpreadInput in;
+    SpreadInput in = {.count = SPREAD_POINTS};
     uint64_t seed = 5;
     for (int turn = 0; turn < 60; turn++) {
         in.radius = turn % 2 ? 384 : 100 + (int32_t)(next_random(&seed) % 1000);
@@ -238,27 +233,24 @@ TEST(spreads_are_the_references)
  * square / 256. */
 TEST(spread_by_hand)
 {
-    int32_t table[1280] = {[0] = 2048, [256] = 1024};
-    const SdmSpreadPoint point = {
-        .x = 4 * 256 + 128, .y = 2 * 256 + 128, .value = {1, -1000001, -250001, 200, 7, 1, 0, 0}};
+    static const SpreadInput in = {
+        .radius = 384,
+        .table = {[0] = 2048, [256] = 1024},
+        .count = 1,
+        .point = {
+            {.x = 4 * 256 + 128, .y = 2 * 256 + 128, .value = {1, -1000001, -250001, 200, 7, 1, 0, 0}}}};
     for (int l = -1; l < N_LEVELS; l++) {
         const SdmKernels *const k = l < 0 ? &sdm_kernels_reference : sdm_kernels_at(level_names[l]);
         int64_t cell[SPREAD_ROWS * SPREAD_PITCH][8] = {{0}};
         if (!k)
             continue;
-        spread_at(k, 384, table, &point, 1, cell[0]);
+        run_spread(k, &in, (void *[]){cell});
         for (int i = 0; i < SPREAD_ROWS * SPREAD_PITCH; i++) {
             const int dx = abs(i % SPREAD_PITCH - 4), dy = abs(i / SPREAD_PITCH - 2);
             const int64_t weight = dx > 1 || dy > 1 ? 0 : 4096 >> dx >> dy;
-            const int64_t want[8] = {weight,
-                                     weight * -1000001,
-                                     weight * ((62500500001 + 128) >> 8),
-                                     weight * 200,
-                                     weight * 7,
-                                     weight,
-                                     0,
-                                     0};
-            assert_memory_equal(cell[i], want, sizeof want);
+            const int64_t value[8] = {1, -1000001, (62500500001 + 128) >> 8, 200, 7, 1, 0, 0};
+            for (int v = 0; v < 8; v++)
+                assert_true(cell[i][v] == weight * value[v]);
         }
     }
 }

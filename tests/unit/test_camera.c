@@ -104,12 +104,19 @@ static SdmCamera *opened(SdmContext *ctx, const SdmAsterArrays *in)
 
 static double distance_m(const double a[3], const double b[3])
 {
-    double p[3], q[3], d = 0;
+    double p[3], q[3];
     sdm_geodetic_to_ecef(a[0], a[1], a[2], p);
     sdm_geodetic_to_ecef(b[0], b[1], b[2], q);
-    for (int i = 0; i < 3; ++i)
-        d += (p[i] - q[i]) * (p[i] - q[i]);
-    return sqrt(d);
+    return hypot(hypot(p[0] - q[0], p[1] - q[1]), p[2] - q[2]);
+}
+
+/* Between what two cameras see at a pixel and height. */
+static double apart_m(const SdmCamera *a, const SdmCamera *b, const double image[3])
+{
+    double at[2][3];
+    sdm_camera_locate(a, 1, image, at[0]);
+    sdm_camera_locate(b, 1, image, at[1]);
+    return distance_m(at[0], at[1]);
 }
 
 /* Over the whole image, a fifth beyond, nadir and back: against the plain way, and there and back.
@@ -163,12 +170,11 @@ TEST_CTX(rounded_sights)
         rounded = opened(ctx, &in);
         for (double col = 0; col <= 4100; col += 100, ++n) {
             const double image[3] = {col, 2000, 0};
-            double want[3], a[3], b[3];
+            double want[3], got[3];
             made_locate(&m, image, want);
-            sdm_camera_locate(exact, 1, image, a);
-            sdm_camera_locate(rounded, 1, image, b);
-            assert_true(distance_m(want, a) < 0.5);
-            squares += distance_m(a, b) * distance_m(a, b);
+            sdm_camera_locate(exact, 1, image, got);
+            assert_true(distance_m(want, got) < 0.5);
+            squares += pow(apart_m(exact, rounded, image), 2);
         }
     }
     print_message("rounded sight vectors: %.3f m\n", sqrt(squares / n));
@@ -200,13 +206,8 @@ TEST_CTX(velocity_kinds)
     in.velocity_mps = NULL;
     in.geocentric_deg = geocentric;
     cam[2] = opened(ctx, &in);
-    for (int k = 1; k < 3; ++k) {
-        const double image[3] = {100, 4000, 300};
-        double a[3], b[3];
-        sdm_camera_locate(cam[0], 1, image, a);
-        sdm_camera_locate(cam[k], 1, image, b);
-        assert_true(distance_m(a, b) < (k == 1 ? 0.05 : 0.3));
-    }
+    for (int k = 1; k < 3; ++k)
+        assert_true(apart_m(cam[0], cam[k], (double[]){100, 4000, 300}) < (k == 1 ? 0.05 : 0.3));
     geocentric[0] += 0.01;
     SdmCamera *none = NULL;
     assert_refused(ctx, sdm_camera_open_aster(ctx, "off", &in, &none), SDM_ERR_INPUT,
@@ -228,14 +229,9 @@ TEST_CTX(noise_is_averaged)
         m.velocity[i] += 0.07 * sin(5.0 + 23.0 * i * i);
     }
     noisy = opened(ctx, &in);
-    for (double row = 0; row <= 4600; row += 1150) {
-        const double image[3] = {4000, row, 0};
-        double a[3], b[3];
-        sdm_camera_locate(clean, 1, image, a);
-        sdm_camera_locate(noisy, 1, image, b);
-        assert_true(distance_m(a, b) <
-                    1.5); /* one row's yaw alone: 9 urad x 400 km = 4 m, and the position */
-    }
+    for (double row = 0; row <= 4600;
+         row += 1150) /* one row's yaw alone: 9 urad x 400 km = 4 m, and the position */
+        assert_true(apart_m(clean, noisy, (double[]){4000, row, 0}) < 1.5);
 }
 
 /* Points that the camera cannot see give NaN, never a number. */
@@ -266,8 +262,7 @@ TEST_CTX(nowhere)
 TEST_CTX(damaged_tables)
 {
     const struct {
-        int table; /* 0 position, 1 velocity, 2 sight, 3 lattice */
-        int at;
+        int table, at; /* 0 position, 1 velocity, 2 sight, 3 lattice */
         double value;
         const char *word;
     } damage[] = {{0, 5, 0, "km from the Earth's centre"},
@@ -284,10 +279,9 @@ TEST_CTX(damaged_tables)
         SdmAsterArrays in = make(&m);
         double *const table[] = {m.position, m.velocity, m.sight, m.lattice};
         SdmCamera *cam = NULL;
-        if (damage[i].value == 1e5)
-            table[damage[i].table][damage[i].at] += 1e5; /* metres off, yet at a possible distance */
-        else
-            table[damage[i].table][damage[i].at] = damage[i].value;
+        double *const at = &table[damage[i].table][damage[i].at];
+        *at = damage[i].value +
+              (damage[i].value == 1e5 ? *at : 0.0); /* metres off, yet at a possible distance */
         assert_refused(ctx, sdm_camera_open_aster(ctx, "tables", &in, &cam), SDM_ERR_INPUT, damage[i].word);
         assert_null(cam);
     }
