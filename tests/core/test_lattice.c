@@ -159,44 +159,13 @@ TEST(bounds_hold_every_pixel)
 
 /* ---- warp and match of a window ---- */
 
-typedef struct Pair { /* random images that the lattice reaches, one level */
-    SdmLattice lat;
-    SdmLevelImage left, right;
-} Pair;
-
-static void fill_image_at(SdmLevelImage *im, int64_t x0, int64_t y0, int64_t w, int64_t h, uint64_t seed)
+/* Smooth enough to be matched, a hole here and there. */
+static void fill_rough(SdmLevelImage *im, uint64_t seed)
 {
-    *im = (SdmLevelImage){.x0 = x0, .y0 = y0, .w = w, .h = h};
-    assert_int_equal(sdm_alloc(ctx, &im->data, (size_t)(w * h), sizeof *im->data, "an image"), SDM_OK);
-    for (int64_t i = 0; i < w * h; i++) /* smooth enough to be matched, a hole here and there */
-        im->data[i] =
-            (int16_t)((noise(&seed) + (i > 0 && im->data[i - 1] != SDM_PIXEL_NODATA ? im->data[i - 1] : 0)) /
-                      2);
-    for (int64_t i = 500; i < w * h; i += 2311)
+    for (int64_t i = 0; i < im->w * im->h; i++)
+        im->data[i] = (int16_t)((noise(&seed) + (i > 0 ? im->data[i - 1] : 0)) / 2);
+    for (int64_t i = 500; i < im->w * im->h; i += 2311)
         im->data[i] = SDM_PIXEL_NODATA;
-}
-
-static void task_of(const Pair *p, const SdmWindow *win, SdmLevelTask *task)
-{
-    const SdmKernels *const k = sdm_kernels_at("auto");
-    *task = (SdmLevelTask){.kernels = k,
-                           .cost = k->zncc,
-                           .lattice = &p->lat,
-                           .win = *win,
-                           .left_source = &p->left,
-                           .right_source = &p->right};
-    assert_int_equal(sdm_level_open(ctx, task), SDM_OK);
-}
-
-/* Random heights that do not depend on the window. */
-static void heights(SdmSurface *s)
-{
-    for (int j = 0; j < s->win.h; j++)
-        for (int i = 0; i < s->win.w; i++) {
-            uint64_t seed = (uint64_t)((s->win.v0 + j) * 1000 + s->win.u0 + i);
-            (void)next_random(&seed);
-            s->h_m[j * s->win.w + i] = 1200.0f + (float)(next_random(&seed) % 4096) / 128.0f;
-        }
 }
 
 /* A surface whose pixels are valid but for a few spots, and but for a rectangle without data in the left view,
@@ -226,24 +195,34 @@ TEST(a_retry_of_parts_is_one_of_all)
     static const int wide[][2] = {{13, 5}, {9, 16}, {5, 1}, {5, 6}};
     const SdmKernels *const kernels = sdm_kernels_at("auto");
     sdm_cost_strip_fn *const cost[] = {kernels->zncc, kernels->census};
+    static int16_t image[2][960 * 360];
+    SdmLevelImage left = {.x0 = 150, .y0 = 40, .w = 900, .h = 360, .data = image[0]},
+                  right = {.x0 = 850, .y0 = 40, .w = 960, .h = 360, .data = image[1]};
+    SDM_CLOSED_BY(sdm_lattice_free) SdmLattice lat = {0};
     int valid = 0;
-    Pair p;
-    make_lattice(0.6, &p.lat);
-    fill_image_at(&p.left, 150, 40, 900, 360, 1);
-    fill_image_at(&p.right, 850, 40, 960, 360, 2);
+    make_lattice(0.6, &lat);
+    fill_rough(&left, 1);
+    fill_rough(&right, 2);
     const SdmWindow win = {.v0 = 48, .w = W, .h = H};
     for (int k = 0; k < 4 * 2; k++)
         for (uint64_t seed = 1; seed < 24; seed += CASE_STEP) {
             const SdmPass pass = {
                 .window = wide[k % 4][0], .range = wide[k % 4][1], .min_score = 0.1f, .max_mismatch = 0.9f};
-            SDM_CLOSED_BY(sdm_level_close) SdmLevelTask task = {0};
-            SdmSurface prior, all, parts;
-            task_of(&p, &win, &task);
-            task.cost = cost[k / 4];
+            SDM_CLOSED_BY(sdm_level_close)
+            SdmLevelTask task = {.kernels = kernels,
+                                 .cost = cost[k / 4],
+                                 .lattice = &lat,
+                                 .win = win,
+                                 .left_source = &left,
+                                 .right_source = &right};
+            SDM_CLOSED_BY(sdm_surface_free) SdmSurface prior = {0}, all = {0}, parts = {0};
             SdmSurface *const surface[] = {&prior, &all, &parts};
+            assert_int_equal(sdm_level_open(ctx, &task), SDM_OK);
             for (int i = 0; i < 3; i++)
                 assert_int_equal(sdm_surface_alloc(ctx, &win, surface[i]), SDM_OK);
-            heights(&prior);
+            uint64_t height_seed = 48;
+            for (int i = 0; i < W * H; i++)
+                prior.h_m[i] = 1200.0f + (float)(next_random(&height_seed) % 4096) / 128.0f;
             assert_int_equal(sdm_level_warp(ctx, &task, prior.h_m), SDM_OK);
             open_spots(&task, &prior, seed, &parts);
             assert_int_equal(sdm_level_match(ctx, &task, &pass, prior.h_m, false, &all), SDM_OK);
@@ -259,13 +238,8 @@ TEST(a_retry_of_parts_is_one_of_all)
             assert_memory_equal(all.flags, parts.flags, sizeof *all.flags * W * H);
             assert_memory_equal(all.h_m, parts.h_m, sizeof *all.h_m * W * H);
             assert_memory_equal(all.score, parts.score, sizeof *all.score * W * H);
-            for (int i = 0; i < 3; i++)
-                sdm_surface_free(surface[i]);
         }
     assert_true(valid > 100);
-    sdm_free(&p.left.data);
-    sdm_free(&p.right.data);
-    sdm_lattice_free(&p.lat);
 }
 
 RUN_TESTS(setup, teardown)
