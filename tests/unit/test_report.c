@@ -70,8 +70,8 @@ TEST(page)
         "<td>on the page alone</td><td>none</td>",
         "</section>\n<section class='card'><h2>Values</h2>",
         "<td>name</td><td>&lt;x&gt;</td>",
-        "</table><p class='soft'>see <code>code</code> &amp; "
-        "more</p><table><tr><td>7</td><td>a&amp;b</td></tr>",
+        "</table><p class='soft'>see <code>code</code> &amp; more</p>",
+        "<table><tr><td>7</td><td>a&amp;b</td></tr>",
         "</section>\n</div></main>"};
     SDM_CLOSED_BY(sdm_report_close) SdmReport r = {0};
     SDM_CLOSED_BY(sdm_text_close) SdmText text = {.ctx = NULL};
