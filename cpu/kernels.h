@@ -218,7 +218,7 @@ typedef void sdm_ground_points_fn(const SdmGroundRow *row, int count, SdmSpreadP
 /* Smooth the middle row by (1 2 1)/4 in both axes; beyond its ends a row continues with its last value. */
 typedef void sdm_smooth_row_fn(const float *const row[3], int width, float *out);
 
-/* ---- Wiener filter of the surface: src/matching/wiener.h ---- */
+/* ---- Wiener filter of the surface: src/matching/wiener.c ---- */
 
 /* Blur the middle one of five rows by (1 4 6 4 1)/16 in both axes; taps lie `step` columns apart, beyond the
  * ends of a row it continues with its last value. */

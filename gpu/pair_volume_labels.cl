@@ -1,6 +1,6 @@
 /* Rectified pair -> costs of all labels, for the optimizers; labels -> disparities.  Label l of pixel x is
- * right pixel x + first + l, whose ends go on beyond the image.  As src/rectified/pair_volume.c,
- * pair_labels.c and src/matching/label_subpixel.c.  Volumes: see gpu/optimize.cl; all have the rows of the
+ * right pixel x + first + l, whose ends go on beyond the image.  As src/rectified/pair_labels.c
+ * and src/matching/optimize.c.  Volumes: see gpu/optimize.cl; all have the rows of the
  * images. */
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
