@@ -66,7 +66,7 @@ typedef struct SdmEdgeViews {
  * on.  Then pieces of fewer than SDM_PIECE_PX valid pixels, connected by steps of at most 1 px, become
  * SDM_QA_ISOLATED.  Then, twice, the mean of the valid places of 7 x 7 pixels that differ by at most 1
  * px from the pixel's own (Lee 1983): noise goes, steps and roof edges stay, and ridges are made sharp
- * again (matching/ridges.h).  Then the mean of the places of 11 x 11 pixels that differ by at most 0.3
+ * again (matching/ridges.c).  Then the mean of the places of 11 x 11 pixels that differ by at most 0.3
  * px takes its part, by Wiener's rule: noise / (noise + relief), where the relief of ground makes a
  * parallax in proportion to base/height.  Then pixels of a row without a match, between the sides of a
  * step of 3 px or more and up to 8 px from a side, become a part of that side if they look like it in

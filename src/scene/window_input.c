@@ -14,7 +14,7 @@
 typedef struct ViewReader {
     SdmImage *image;
     bool turned;
-    bool saturated;  /* saturated areas keep their pixels: their outlines tell their place (plain_areas.h) */
+    bool saturated;  /* saturated areas keep their pixels: their outlines tell their place (plain_areas.c) */
     bool keep;       /* remember the defects of the last window */
     uint8_t *defect; /* h x w of that window, SdmDefect; NULL: there are none; owned */
 } ViewReader;
