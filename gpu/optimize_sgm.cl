@@ -225,6 +225,12 @@ KERNEL GROUP_SIZE(SGM_GROUP, 1, 1) sgm_paths_any(SGM_ARGUMENTS)
             else if (i >= a.skip)
                 bytes[at] = (uchar)v;
         }
+        const int spare = labels + ITEM(0); /* sgm_pick() reads whole blocks */
+        const long at = 16 * block_at(a.y + a.out, blocks - 1, a.x, w, blocks) + spare % 16;
+        if (i >= a.skip && spare < 16 * blocks && wide)
+            words[at] = 0;
+        else if (i >= a.skip && spare < 16 * blocks)
+            bytes[at] = 0;
         LOCAL_MIN(&low[(i + 1) % 2], mine);
         BARRIER();
         a.y += a.dy;
