@@ -66,9 +66,23 @@ static int64_t compare_pair(Shape s, const SdmPairSettings *set, bool eight_bit,
     return valid;
 }
 
-TEST(pairs_are_the_definition)
+static SdmPairSettings settings_of(SdmPairCost cost, int window, Range r, int turn)
 {
     static const int census[][2] = {{5, 5}, {7, 7}, {9, 7}, {9, 9}};
+    return (SdmPairSettings){.cost = cost,
+                             .window = window,
+                             .dmin = r.dmin,
+                             .dmax = r.dmax,
+                             .census_width = census[turn % 4][0],
+                             .census_height = census[turn % 4][1],
+                             .lr_threshold = (float)(turn / 3 % 4 - 1),
+                             .min_sigma = (float[]){0.0f, 1e-3f, 40.0f}[turn / 2 % 3],
+                             .subpixel = turn / 4 % 2 == 0,
+                             .cpu_level = "auto"};
+}
+
+TEST(pairs_are_the_definition)
+{
     static const Range d_ranges[] = {{0, 0}, {0, 15}, {-6, 3}, {-20, -12}, {2, 66}};
     int64_t valid = 0;
     int turn = 0;
@@ -80,84 +94,71 @@ TEST(pairs_are_the_definition)
                 if (r.dmin <= -shapes[i].w || r.dmax >= shapes[i].w || (shapes[i].w > 100 && turn % 4 != 1) ||
                     turn % DEVICE_STEP != 0)
                     continue;
-                const SdmPairSettings set = {.cost = (SdmPairCost)cost,
-                                             .window = window,
-                                             .dmin = r.dmin,
-                                             .dmax = r.dmax,
-                                             .census_width = census[turn % 4][0],
-                                             .census_height = census[turn % 4][1],
-                                             .lr_threshold = turn % 3 ? (float)(turn % 3 - 1) : -1.0f,
-                                             .uniqueness = turn % 4 == 2 ? 0.1f : 0.0f,
-                                             .min_sigma = turn % 5 == 3 ? 40.0f : 0.0f,
-                                             .subpixel = turn % 2 == 0,
-                                             .cpu_level = "reference"};
+                SdmPairSettings set = settings_of((SdmPairCost)cost, window, r, turn);
+                set.uniqueness = turn % 4 == 2 ? 0.1f : 0.0f;
+                set.cpu_level = "reference";
                 valid += compare_pair(shapes[i], &set, turn / 2 % 2 == 0, turn);
             }
     assert_true(valid > 1000);
 }
 
+/* The same with little memory, which takes the pair band by band. */
+static int64_t compare_in_bands(int mebibytes, Shape s, const SdmPairSettings *set, int turn)
+{
+    const int64_t budget = sdm_device_budget(test.device);
+    sdm_gpu_close(&test.gpu); /* scratch of other sizes */
+    OK(sdm_gpu_open(test.ctx, test.device, 0, &test.gpu));
+    sdm_device_set_budget(test.device, (int64_t)mebibytes << 20);
+    const int64_t valid = compare_pair(s, set, true, turn);
+    sdm_device_set_budget(test.device, budget);
+    return valid;
+}
+
+/* Every kernel's numbers of labels; penalties that 8 bits bear just so, or not, and the largest. */
 TEST(pairs_by_labels_are_the_definition)
 {
-    static const int sizes[][2] = {{1, 1}, {70, 3}, {5, 90}, {129, 41}, {40, 300}};
-    static const int windows[] = {1, 3, 1, 2, 21}, census[][2] = {{5, 5}, {9, 7}, {9, 9}};
-    static const Range d_ranges[] = {{0, 0}, {0, 15}, {-6, 13}, {-3, 40}, {2, 66}};
-    const int64_t budget = sdm_device_budget(test.device);
-    for (int turn = 0; turn < 90; turn += CASE_STEP) {
-        const int *const size = sizes[turn % 5];
-        const Range r = d_ranges[turn / 5 % 5];
-        const SdmPairCost cost = (SdmPairCost[]){SDM_PAIR_SAD, SDM_PAIR_CENSUS, SDM_PAIR_AD_CENSUS}[turn % 3];
-        const SdmOptimizer how = {.kind = turn / 3 % 2 ? SDM_OPTIMIZER_BP : SDM_OPTIMIZER_SGM,
-                                  .p1 = 8,
-                                  .p2 = turn % 7 ? 60 : 600,
-                                  .paths = turn % 8 ? 8 : 4,
-                                  .weight = 11,
-                                  .truncation = 4,
-                                  .bp = {32, 1, 2},
-                                  .cpu_level = "auto"};
-        const int window = cost == SDM_PAIR_SAD || windows[turn / 5 % 5] != 2 ? windows[turn / 5 % 5] : 1;
-        const SdmPairSettings set = {.cost = cost,
-                                     .window = window,
-                                     .dmin = r.dmin,
-                                     .dmax = r.dmax,
-                                     .census_width = census[turn % 3][0],
-                                     .census_height = census[turn % 3][1],
-                                     .lr_threshold = turn % 4 ? (float)(turn % 4 - 1) : -1.0f,
-                                     .min_sigma = (float[]){0.0f, 1e-3f, 40.0f}[turn / 2 % 3],
-                                     .subpixel = turn % 5 != 2,
-                                     .cpu_level = "auto",
-                                     .optimizer = &how};
-        if (r.dmin <= -size[0] || r.dmax >= size[0])
-            continue;
-        if (turn >= 75) { /* little memory: band by band */
-            sdm_gpu_close(&test.gpu);
-            OK(sdm_gpu_open(test.ctx, test.device, 0, &test.gpu));
-            sdm_device_set_budget(test.device, (int64_t)16 << 20);
+    static const struct {
+        Shape s;
+        Range r;
+    } cases[] = {{{1, 1}, {0, 0}},       {{5, 90}, {-2, 0}},     {{40, 37}, {-3, 3}},
+                 {{17, 1}, {-6, 9}},     {{65, 70}, {-9, 7}},    {{33, 90}, {-26, 5}},
+                 {{130, 40}, {-7, 25}},  {{70, 300}, {-50, 13}}, {{129, 41}, {2, 66}},
+                 {{140, 12}, {-64, 63}}, {{200, 34}, {-60, 68}}, {{301, 15}, {-150, 149}},
+                 {{130, 600}, {-20, 19}}};
+    enum { CASES = sizeof cases / sizeof *cases };
+    static const int penalties[][2] = {{8, 60}, {0, 0}, {7, SDM_P2_MAX}, {3, 127}, {25, 128}, {300, 301}};
+    static const int weights[][2] = {{11, 4}, {1, 1}, {16319, 1}, {4, 4079}, {40, 9}, {9, 5}};
+    int64_t valid = 0;
+    for (int kind = SDM_OPTIMIZER_SGM; kind <= SDM_OPTIMIZER_BP; kind++)
+        for (int turn = 0; turn < 6 * CASES; turn += DEVICE_STEP) {
+            const Shape s = cases[turn % CASES].s;
+            const SdmPairCost cost =
+                (SdmPairCost[]){SDM_PAIR_SAD, SDM_PAIR_CENSUS, SDM_PAIR_AD_CENSUS}[turn % 3];
+            const int window = (int[]){1, 3, cost == SDM_PAIR_SAD ? 2 : 1, 21}[turn / 7 % 4];
+            const SdmOptimizer how = {
+                .kind = (SdmOptimizerKind)kind,
+                .p1 = penalties[turn / CASES][0],
+                .p2 = penalties[turn / CASES][1],
+                .paths = turn % 8 ? 8 : 4,
+                .weight = weights[turn / CASES][0],
+                .truncation = weights[turn / CASES][1],
+                .bp = {(int[]){32, 4, 13, s.h < 500 ? 1000 : 100}[turn % 4], 1 + turn % 2, 1 + turn % 3},
+                .cpu_level = "auto"};
+            SdmPairSettings set = settings_of(cost, window, cases[turn % CASES].r, turn);
+            set.optimizer = &how;
+            valid += s.h < 500 ? compare_pair(s, &set, turn / 2 % 2 == 0, turn)
+                               : compare_in_bands(28, s, &set, turn);
         }
-        compare_pair((Shape){size[0], turn >= 75 ? 3 * size[1] : size[1]}, &set, turn / 2 % 2 == 0, turn);
-        sdm_device_set_budget(test.device, budget);
-    }
+    assert_true(valid > 1000);
 }
 
 /* Many bands of rows give what one gives. */
 TEST(bands_do_not_show)
 {
-    const int64_t budget = sdm_device_budget(test.device);
-    sdm_device_set_budget(test.device, (int64_t)2 << 20);
     for (int cost = SDM_PAIR_SAD; cost <= SDM_PAIR_CENSUS; cost++) {
-        const SdmPairSettings set = {.cost = (SdmPairCost)cost,
-                                     .window = 21,
-                                     .dmin = -2,
-                                     .dmax = 3,
-                                     .census_width = 9,
-                                     .census_height = 9,
-                                     .lr_threshold = 1.0f,
-                                     .subpixel = true,
-                                     .cpu_level = "auto"};
-        sdm_gpu_close(&test.gpu); /* scratch of other sizes */
-        OK(sdm_gpu_open(test.ctx, test.device, 0, &test.gpu));
-        assert_true(compare_pair((Shape){40, 470}, &set, true, 4) > 0);
+        const SdmPairSettings set = settings_of((SdmPairCost)cost, 21, (Range){-2, 3}, 81);
+        assert_true(compare_in_bands(2, (Shape){40, 470}, &set, 81) > 0);
     }
-    sdm_device_set_budget(test.device, budget);
 }
 
 /* Sizes of the launches are a matter of time alone. */

@@ -11,7 +11,6 @@ int test_gpu_match(void);
 int test_gpu_surface(void);
 int test_gpu_grid(void);
 int test_gpu_pair(void);
-int test_gpu_optimize(void);
 int test_gpu_chain(void);
 
 static SdmContext *ctx;
@@ -139,8 +138,11 @@ int main(int count, char **argument)
     static const struct {
         const char *name;
         int (*run)(void);
-    } parts[] = {{"match", test_gpu_match}, {"surface", test_gpu_surface},   {"grid", test_gpu_grid},
-                 {"pair", test_gpu_pair},   {"optimize", test_gpu_optimize}, {"chain", test_gpu_chain}};
+    } parts[] = {{"match", test_gpu_match},
+                 {"surface", test_gpu_surface},
+                 {"grid", test_gpu_grid},
+                 {"pair", test_gpu_pair},
+                 {"chain", test_gpu_chain}};
     const bool races = count > 1 && strcmp(argument[1], "races") == 0;
     sdm_simulate(races ? SDM_SIM_RACES : SDM_SIM_BOUNDS);
     int failed = test_faults();
