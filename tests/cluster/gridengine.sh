@@ -64,12 +64,8 @@ start_cell() {
     host=$(hostname)
     make_cell
     sge_qmaster >"$work/qmaster.log" 2>&1 || skip "sge_qmaster does not start: $(tail -n 3 "$work/qmaster.log")"
-    local left=100
-    until qconf -sh >/dev/null 2>&1; do
-        left=$((left - 1))
-        [ $left -gt 0 ] || skip "sge_qmaster does not answer: $(qconf -sh 2>&1 | head -n 2 | tr '\n' ' ')$(tail -n 2 "$SGE_ROOT/spool/qmaster/messages" 2>/dev/null)"
-        sleep 0.1
-    done
+    wait_until 10 qconf -sh ||
+        skip "sge_qmaster does not answer: $(qconf -sh 2>&1 | head -n 2 | tr '\n' ' ')$(tail -n 2 "$SGE_ROOT/spool/qmaster/messages" 2>/dev/null)"
     qconf -ah "$host" >/dev/null 2>&1 || true
     qconf -as "$host" >/dev/null 2>&1 || true
     sge_execd >"$work/execd.log" 2>&1 || skip "sge_execd does not start: $(tail -n 3 "$work/execd.log")"
@@ -79,12 +75,8 @@ start_cell() {
     qconf -Aq "$work/all.q" >"$work/queue.log" 2>&1 || skip "no queue: $(tail -n 2 "$work/queue.log")"
     qconf -ssconf >"$work/sched" 2>/dev/null && sed -i -e 's/^schedule_interval .*/schedule_interval 0:0:1/' \
         -e 's/^flush_\(submit\|finish\)_sec .*/flush_\1_sec 1/' "$work/sched" && qconf -Msconf "$work/sched" >/dev/null 2>&1 || true
-    left=200
-    until qstat -f 2>/dev/null | grep -E "all.q@.* 0/0/2 +[0-9.]+ +[^ ]+ *$" >/dev/null; do
-        left=$((left - 1))
-        [ $left -gt 0 ] || skip "its queue does not come up: $(qstat -f 2>&1 | grep all.q | head -n 1)"
-        sleep 0.1
-    done
+    has_queue() { qstat -f | grep -E "all.q@.* 0/0/2 +[0-9.]+ +[^ ]+ *$"; }
+    wait_until 20 has_queue || skip "its queue does not come up: $(qstat -f 2>&1 | grep all.q | head -n 1)"
     echo "Grid Engine is up"
 }
 
@@ -106,20 +98,13 @@ job=$work/job
 start_cell
 make_scenes
 cd "$work"
-SCENES=$work/scenes.txt JOB=$job PLAN_OPTIONS=$plan_options STEREODEM="env SDM_WORDS=1 $program" \
-    bash "$source_folder/job-templates/gridengine/submit.sh"
-if SCENES=$work/scenes.txt JOB=$job PLAN_OPTIONS=$plan_options STEREODEM="env SDM_WORDS=1 $program" \
-    bash "$source_folder/job-templates/gridengine/submit.sh" 2>twice; then
-    fail "one job was queued twice"
-fi
-grep -q "is still in the queue" twice || fail "submitted twice: $(cat twice)"
+submit_once "$source_folder/job-templates/gridengine/submit.sh"
 [ "$(qstat | grep -c " stereodem ")" -gt 0 ] && [ "$(qstat | awk 'NR > 2 { print $1 }' | sort -u | wc -l)" -le 2 ] ||
     fail "more than an array and a merge in the queue: $(qstat)"
 do_harm
 make_expected
 is_over() { [ -z "$(qstat 2>/dev/null)" ]; }
-for _ in $(seq 1800); do is_over && break; sleep 0.1; done
-is_over || fail "jobs are still in the queue: $(qstat | tail -n 3)"
+wait_until 180 is_over || fail "jobs are still in the queue: $(qstat | tail -n 3)"
 "$program" status "$job"
 # the stopped task ended with 1, since the program alone was stopped: merge says which unit is missing
 if ! "$program" merge "$job" 2>"$work/merge.err"; then
@@ -128,8 +113,6 @@ if ! "$program" merge "$job" 2>"$work/merge.err"; then
     "$program" tile -q "$job" "$missing" && "$program" merge -q "$job"
 fi
 same_as_run "$job"
-SCENES=$work/scenes.txt JOB=$job PLAN_OPTIONS=$plan_options STEREODEM="env SDM_WORDS=1 $program" \
-    bash "$source_folder/job-templates/gridengine/submit.sh" || fail "an array that is over cannot be submitted again"
-for _ in $(seq 600); do is_over && break; sleep 0.1; done
-is_over || fail "a finished job is not over at once"
+submit "$source_folder/job-templates/gridengine/submit.sh" || fail "an array that is over cannot be submitted again"
+wait_until 60 is_over || fail "a finished job is not over at once"
 same_as_run "$job"

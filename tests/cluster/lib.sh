@@ -18,15 +18,27 @@ work=$(mktemp -d /tmp/stereodem_cluster_XXXXXX)
 chmod 755 "$work"
 export OMP_WAIT_POLICY=passive # several programs share the machine
 
-# wait_until SECONDS WHAT COMMAND...
+# wait_until SECONDS COMMAND...: whether it ends well within the time.
 wait_until() {
-    local left=$(($1 * 10)) what=$2
-    shift 2
+    local left=$(($1 * 10))
+    shift
     until "$@" >/dev/null 2>&1; do
-        [ $left -gt 0 ] || fail "not within the time: $what"
+        [ $left -gt 0 ] || return 1
         left=$((left - 1))
         sleep 0.1
     done
+}
+
+# submit SCRIPT: a job of all scenes by a template's script; again while it is in the queue is refused.
+submit() {
+    SCENES=$work/scenes.txt JOB=$job PLAN_OPTIONS=$plan_options STEREODEM="env SDM_WORDS=1 $program" bash "$1"
+}
+submit_once() {
+    submit "$1"
+    if submit "$1" 2>twice; then
+        fail "one job was queued twice"
+    fi
+    grep -q "is still in the queue" twice || fail "submitted twice: $(cat twice)"
 }
 
 # make_scenes [SIDE LARGE_SIDE TILE]: six scenes, two of them in tiles, and a list of them.

@@ -119,12 +119,7 @@ NodeName=n2 NodeHostname=localhost NodeAddr=127.0.0.1 Port=17102 $size"
     slurmctld >/dev/null 2>&1 || skip "slurmctld does not start: $(tail -n 3 "$work/slurmctld.log" 2>/dev/null)"
     start_node 1 && start_node 2 || skip "slurmd does not start: $(tail -n 3 "$work"/slurmd_n*.log 2>/dev/null)"
     both_idle() { [ "$(sinfo -h -N -o %T | sort -u)" = idle ]; }
-    local left=600
-    until both_idle; do
-        left=$((left - 1))
-        [ $left -gt 0 ] || skip "the nodes do not come up: $(sinfo -h -N -o '%N %T %E' | tr '\n' ' ') $(tail -n 3 "$work/slurmctld.log")"
-        sleep 0.1
-    done
+    wait_until 60 both_idle || skip "the nodes do not come up: $(sinfo -h -N -o '%N %T %E' | tr '\n' ' ') $(tail -n 3 "$work/slurmctld.log")"
     echo "Slurm $(slurmd -V | sed 's/.* //') is up: two nodes, namespaces: $hosts"
 }
 
@@ -175,15 +170,10 @@ is_over() { [ -z "$(squeue -h)" ]; }
 for attempt in 1 2 3; do
     rm -rf "$job"
     task_killed=no task_stopped=no node_killed=no
-    SCENES=$work/scenes.txt JOB=$job PLAN_OPTIONS=$plan_options STEREODEM="env SDM_WORDS=1 $program" bash slurm/submit.sh
-    if SCENES=$work/scenes.txt JOB=$job PLAN_OPTIONS=$plan_options STEREODEM="env SDM_WORDS=1 $program" bash slurm/submit.sh 2>twice; then
-        fail "one job was queued twice"
-    fi
-    grep -q "is still in the queue" twice || fail "submitted twice: $(cat twice)"
+    submit_once slurm/submit.sh
     do_harm
     [ $attempt -gt 1 ] || make_expected
-    for _ in $(seq 1800); do is_over && break; sleep 0.1; done
-    is_over || fail "jobs are still in the queue: $(squeue -h -r -o '%i %T %r')"
+    wait_until 180 is_over || fail "jobs are still in the queue: $(squeue -h -r -o '%i %T %r')"
     [ $task_killed = no ] || [ $task_stopped = no ] || [ $node_killed = no ] || break
     echo "attempt $attempt: the array was over before all harm was done"
 done
