@@ -17,9 +17,9 @@ GO_ON, ASKED = "the processor goes on", "opened anew and asked once more"
 OPTIONS = ("--device", "opencl:0", "--tile", "64", "--cost", "zncc", "--optimizer", "local")
 
 
-def failing(bench, at, times=0, with_error=LOST):
-    more = {"SDM_FAIL_TIMES": str(times)} if times else {}
-    return os.environ | {"LD_PRELOAD": bench.library, "SDM_FAIL_AT": str(at), "SDM_FAIL_WITH": with_error} | more
+def over(bench, **settings):
+    """The environment in which OpenCL fails so."""
+    return os.environ | {"LD_PRELOAD": bench.library} | {f"SDM_{k.upper()}": str(v) for k, v in settings.items()}
 
 
 def ready(bench):
@@ -33,45 +33,34 @@ def ready(bench):
 def run_once(bench):
     told = []  # one more queue that cannot be opened costs itself alone, without a word; when it is opened depends on the clock
     for at, error in ((20, LOST), (21, MEMORY), (50, LOST), (110, MEMORY), (270, LOST), (720, LOST)):
-        done = bench.call("run", "scene", "-o", "once.tif", "--overwrite", "--verbose", *OPTIONS, env=failing(bench, at, 1, error))
-        name = f"run, call {at} fails with {error}"
-        if bench.check(name, done.returncode == 0, done.stderr[-300:]):
-            bench.check(name + ": bytes", base.bytes_of("once.tif") == bench.want, "other bytes than the processor's")
-            told.append(ASKED in done.stderr)
-    bench.check("failed calls are told", sum(told) >= 4, str(told))
+        done = bench.ran(f"run, call {at} fails with {error}", "once.tif", bench.want, "--verbose", *OPTIONS,
+                         env=over(bench, fail_at=at, fail_times=1, fail_with=error))
+        told.append(done and ASKED in done.stderr)
+    bench.check("failed calls are told", told.count(True) >= 4, str(told))
 
 
 def small_groups(bench):
     """Kernels that cannot run groups of 256 items run smaller ones, 16 x 1 for 32 x 8, with the same bytes."""
-    done = bench.call("run", "scene", "-o", "groups.tif", "--overwrite", *OPTIONS,
-                      env=os.environ | {"LD_PRELOAD": bench.library, "SDM_MOST_ITEMS": "24"})
-    if bench.check("groups of 24 items", done.returncode == 0, done.stderr[-300:]):
-        bench.check("groups of 24 items: bytes", base.bytes_of("groups.tif") == bench.want, "other bytes than the processor's")
-        bench.check("groups of 24 items: told", "once more" not in done.stderr, done.stderr[-300:])
+    done = bench.ran("groups of 24 items", "groups.tif", bench.want, *OPTIONS, env=over(bench, most_items=24))
+    bench.check("groups of 24 items: told", done and "once more" not in done.stderr, str(done))
 
 
 def one_context(bench):
     """Auto leaves OpenCL alone; all queues lie in one context."""
-    done = bench.call("run", "scene", "-o", "auto.tif", "--verbose", *OPTIONS[2:])
-    bench.check("auto", done.returncode == 0 and "device: the processor" in done.stderr, done.stderr[-300:])
-    done = bench.call("run", "scene", "-o", "one.tif", "--verbose", *OPTIONS,
-                      env=os.environ | {"LD_PRELOAD": bench.library, "SDM_CONTEXTS": "1"})
-    bench.check("one context", done.returncode == 0 and "cannot be opened now" not in done.stderr and ASKED not in done.stderr,
-                done.stderr[-400:])
+    done = bench.ran("auto", "auto.tif", bench.want, "--verbose", *OPTIONS[2:])
+    bench.check("auto: the processor", done and "device: the processor" in done.stderr, str(done))
+    done = bench.ran("one context", "one.tif", bench.want, "--verbose", *OPTIONS, env=over(bench, contexts=1))
+    bench.check("one context: told", done and "cannot be opened now" not in done.stderr and ASKED not in done.stderr, str(done))
 
 
 def run_for_good(bench):
     """The processor goes on, and one line says so."""
-    for at, error in ((1, LOST), (40, MEMORY), (300, LOST), (800, LOST)):
-        base.sweep("lost.tif")
+    words = ("scene", "-o", "lost.tif", *OPTIONS)  # a named device that cannot be opened is an error
+    bench.refuse("run, no call succeeds", 1, [], *words, env=over(bench, fail_at=1, fail_with=LOST))
+    for at, error in ((40, MEMORY), (300, LOST), (800, LOST)):
         name = f"run, calls from {at} on fail with {error}"
-        done = bench.call("run", "scene", "-o", "lost.tif", *OPTIONS, env=failing(bench, at, 0, error))
-        if at == 1:  # a named device that cannot be opened is an error
-            why = base.judge(bench.call("run", "scene", "-o", "lost.tif", "--quiet", *OPTIONS, env=failing(bench, at, 0, error)), 1, [], ())
-            bench.check(name, why is None, why)
-            continue
-        if bench.check(name, done.returncode == 0, done.stderr[-300:]):
-            bench.check(name + ": bytes", base.bytes_of("lost.tif") == bench.want, "other bytes than the processor's")
+        done = bench.ran(name, "lost.tif", bench.want, *OPTIONS, env=over(bench, fail_at=at, fail_with=error))
+        if done:
             told = [line for line in done.stderr.splitlines() if GO_ON in line]
             bench.check(name + ": one line", len(told) == 1, done.stderr[-300:])
             why = json.loads(base.content("lost.json"))["work"].get("device_why", "")
@@ -81,9 +70,9 @@ def run_for_good(bench):
 def tiles(bench):
     bench.make("plan", "scene", "-o", "job", "--quiet", *OPTIONS)
     units = json.loads(bench.call("status", "job", "--log", "json").stdout.splitlines()[-1])["units"]
-    done = bench.call("tile", "job", f"0-{units // 2}", "--verbose", env=failing(bench, 100, 1, MEMORY))
+    done = bench.call("tile", "job", f"0-{units // 2}", "--verbose", env=over(bench, fail_at=100, fail_times=1, fail_with=MEMORY))
     bench.check("tile, once more", done.returncode == 0 and ASKED in done.stderr, done.stderr[-300:])
-    done = bench.call("tile", "job", f"{units // 2 + 1}-{units - 1}", env=failing(bench, 100))
+    done = bench.call("tile", "job", f"{units // 2 + 1}-{units - 1}", env=over(bench, fail_at=100))
     bench.check("tile, the device is lost", done.returncode == 0 and done.stderr.count(GO_ON) == 1, done.stderr[-300:])
     os.mkdir("merged")
     bench.make("merge", "job", "-o", "merged", "--quiet")
@@ -98,12 +87,10 @@ def every_call(bench):
     calls = ["cl" + name for name in re.findall(r"F\([\w *]+, (\w+),", declared)]
     bench.check("calls", len(calls) > 30, str(calls))
     for call in calls:
-        env = os.environ | {"LD_PRELOAD": bench.library, "SDM_FAIL_CALL": call}
+        env = over(bench, fail_call=call)
         if call == "clCreateProgramWithSource":
             env["XDG_CACHE_HOME"] = os.path.abspath("no programs")
-        done = bench.call("run", "scene", "-o", "call.tif", "--overwrite", "--quiet", *OPTIONS, env=env)
-        why = None if done.returncode == 0 and base.bytes_of("call.tif") == bench.want else base.judge(done, 1, [], ())
-        bench.check(call, why is None, why)
+        bench.ran_or_told(call, "call.tif", bench.want, *OPTIONS, env=env)
 
 
 if __name__ == "__main__":
