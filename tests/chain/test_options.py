@@ -10,7 +10,7 @@ import sys
 
 import harness as t
 import with_gdal
-from with_gdal import gdal, image, np, osr, put
+from with_gdal import gdal, image, np, osr, overwrite, put
 work, at = t.work, t.at
 
 
@@ -26,6 +26,14 @@ def same_within(name, dem, other, most):
         t.expect(raw["nmad"] <= most and abs(raw["median"]) <= most and f["coverage"] > 0.97,
                  "%s: bias %.3f, NMAD %.3f m within %g, coverage %.3f" % (name, raw["median"], raw["nmad"], most,
                                                                          f["coverage"]))
+
+
+def patch(path, value, x, y, width, height):
+    """One value in a part of a raster."""
+    def change(data):
+        data[y:y + height, x:x + width] = value
+        return data
+    overwrite(path, change)
 
 
 def pair_with(name, pair, change, **how):
@@ -89,9 +97,7 @@ def part_prior():
     t.expect("nmad" in judged and "note:" not in judged, "our own truth says what its heights are above")
     holed = at("holed.tif") # voids that the file does not declare
     t.call([t.tool("gdal_translate"), "-q", "-a_nodata", "none", truth, holed])
-    data = gdal.Open(holed, gdal.GA_Update)
-    data.GetRasterBand(1).WriteArray(np.full((60, 100), -32768, "f4"), 100, 100)
-    data = None
+    patch(holed, -32768, 100, 100, 100, 60)
     done = t.call([t.PROGRAM, "run", scene, "-o", at("void.tif"), "--dem", holed, "--cost", "zncc"])
     if t.expect(done.returncode == 0 and "-32768 m are no heights" in done.stderr, "voids not declared in a prior: told"):
         same_within("voids in the prior", at("void.tif"), led, 1.0)
@@ -210,9 +216,7 @@ def part_saturated():
     if not t.expect(t.run([scene], plain), "without a bright patch: runs"):
         return
     for band, x0, y0, wide in (("3N", 200, 200, 90), ("3B", 230, 230, 170)): # 3B: the same ground and more
-        data = gdal.Open(glob.glob(os.path.join(scene, "*Band%s.ImageData*" % band))[0], gdal.GA_Update)
-        data.GetRasterBand(1).WriteArray(np.full((wide, wide), 255, "u1"), x0, y0)
-        data = None
+        patch(glob.glob(os.path.join(scene, "*Band%s.ImageData*" % band))[0], 255, x0, y0, wide, wide)
     if not t.expect(t.run([scene], dem), "a saturated patch: runs"):
         return
     quality = gdal.Open(t.companion(dem, "_qa.tif"))
@@ -327,36 +331,25 @@ def part_holes():
         return
     whole = t.compare(plain, truth)
     rng = np.random.default_rng(4)
-    kinds = {"5 % in pixels": (1, 0.05, 1.08), "20 % in pixels": (1, 0.2, 1.14), "10 % in specks of 4 px": (4, 0.1, 1.12),
-             "20 % in specks of 10 px": (10, 0.2, 1.2)}
-    for name, (side, share, worse) in kinds.items():
-        use = np.ones((500, 500), np.uint8)
+    right = gdal.Open(os.path.join(at("specks"), next(n for n in os.listdir(at("specks")) if n.endswith("3B.ImageData.tif")))).ReadAsArray()
+    for name, side, share, worse, option, shape in (  # side of a speck, share of the pixels, NMAD in those of the whole
+            ("right, 20 % in specks of 10 px", 10, 0.2, 1.25, "--mask-right", right.shape), ("5 % in pixels", 1, 0.05, 1.08, "--mask-left", (500, 500)),
+            ("20 % in pixels", 1, 0.2, 1.14, "--mask-left", (500, 500)), ("10 % in specks of 4 px", 4, 0.1, 1.12, "--mask-left", (500, 500)),
+            ("20 % in specks of 10 px", 10, 0.2, 1.2, "--mask-left", (500, 500))):
+        use = np.ones(shape, np.uint8)
         while (use == 0).mean() < share:
-            y, x = rng.integers(0, 500, 2)
+            y, x = rng.integers(0, shape)
             use[y:y + side, x:x + side] = 0
         mask, dem = image(at("mask.tif"), use), at("masked.tif")
-        if not t.expect(t.run([scene], dem, "--mask-left", mask), "mask, %s: runs" % name):
+        if not t.expect(t.run([scene], dem, option, mask), "mask, %s: runs" % name):
             continue
         f, cells = t.compare(dem, truth), t.parsed(t.companion(dem, ".json"))["cells"]
-        found = cells["with_height"] / cells["seen"]
+        found, masked = cells["with_height"] / cells["seen"], cells["mask_bits"]["masked"] / cells["total"]
         t.expect(found > 0.97, "mask, %s: %.1f %% of what it leaves" % (name, 100 * found))
         t.expect(f["raw"]["nmad"] < worse * whole["raw"]["nmad"], "mask, %s: NMAD %.2f m, %.2f m without" %
                  (name, f["raw"]["nmad"], whole["raw"]["nmad"]))
-        masked = cells["mask_bits"]["masked"] / cells["total"]
-        t.expect(0.01 < masked < share, "mask, %s: %.1f %% of the cells are masked" % (name, 100 * masked))
-    right = gdal.Open(os.path.join(at("specks"), next(n for n in os.listdir(at("specks")) if n.endswith("3B.ImageData.tif"))))
-    use = np.ones((right.RasterYSize, right.RasterXSize), np.uint8)
-    while (use == 0).mean() < 0.2:
-        y, x = rng.integers(0, use.shape)
-        use[y:y + 10, x:x + 10] = 0
-    other = at("masked_right.tif")
-    if t.expect(t.run([scene], other, "--mask-right", image(at("right.tif"), use)), "--mask-right: runs"):
-        f, cells = t.compare(other, truth), t.parsed(t.companion(other, ".json"))["cells"]
-        masked = cells["mask_bits"]["masked"] / cells["total"]
-        t.expect(cells["with_height"] / cells["seen"] > 0.97, "--mask-right: nearly all that it leaves")
-        t.expect(masked > 0.08, "--mask-right: %.1f %% of the cells are masked" % (100 * masked))
-        t.expect(f["raw"]["nmad"] < 1.25 * whole["raw"]["nmad"], "--mask-right: NMAD %.2f m, %.2f m without" %
-                 (f["raw"]["nmad"], whole["raw"]["nmad"]))
+        least, most = (0.08, 1) if option == "--mask-right" else (0.01, share)
+        t.expect(least < masked < most, "mask, %s: %.1f %% of the cells are masked" % (name, 100 * masked))
     same = [at("units.tif"), dem]
     if t.expect(t.run([scene], same[0], "--mask-left", mask, "--tile", 96, "--threads", 1, "--cpu-level", "c"), "mask, in tiles: runs"):
         t.expect(t.digest(same[0]) == t.digest(same[1]), "mask: the same bytes in tiles, by plain C")
