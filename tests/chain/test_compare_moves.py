@@ -1,13 +1,11 @@
 #!/usr/bin/python3
 # compare: pairs of rasters moved by known amounts, of mountains and of a town, with voids on 0 to 60 % of either: the move
 # within 0.02 cells, the NMAD after alignment within 2 % of that without voids.
-# test_compare_moves.py [STEREODEM [xdem]]     xdem: hold the moves against xdem's NuthKaab, too (from PyPI;
-# XDEM_PYTHON: the Python that has it)
+# test_compare_moves.py [STEREODEM]
 # SPDX-License-Identifier: Apache-2.0
 import json
 import os
 import subprocess
-import sys
 
 import harness as t
 from with_gdal import gdal, np, osr, put
@@ -16,11 +14,10 @@ try:
     from scipy import ndimage as ndi
 except ImportError as missing:
     t.skip("no %s for Python" % missing.name)
-WITH_XDEM = sys.argv[2:] == ["xdem"]
 folder, at = t.work, t.at
 rng = np.random.default_rng(11)
 NONE = -9999.0
-worst = {"move": 0.0, "nmad": 0.0, "xdem": 0.0}
+worst = {"move": 0.0, "nmad": 0.0}
 
 
 def save(name, heights, place, cell, epsg=32632):
@@ -102,16 +99,6 @@ def compared(dem, reference, words=()):
     return json.loads(run.stdout)
 
 
-def by_xdem(dem, reference):
-    """East, north, up by xdem's NuthKaab, which a Python of its own may have: XDEM_PYTHON."""
-    code = ("import sys, warnings; warnings.simplefilter('ignore'); import xdem\n"
-            "fit = xdem.coreg.NuthKaab(subsample=1).fit(reference_elev=xdem.DEM(sys.argv[2]), to_be_aligned_elev=xdem.DEM(sys.argv[1]))\n"
-            "print(*fit.to_translations())")
-    words = subprocess.run([os.environ.get("XDEM_PYTHON", sys.executable), "-c", code, dem, reference], stdout=subprocess.PIPE,
-                           check=True, text=True).stdout.split()
-    return [float(word) for word in words[-3:]]
-
-
 def pair(name, dem, reference, apply_m, cell_m, nmad=None, words=(), vertical=0.05):
     """The move within 0.02 cells, the NMAD within 2 %.  Returns the NMAD."""
     f = compared(dem, reference, words)
@@ -124,11 +111,6 @@ def pair(name, dem, reference, apply_m, cell_m, nmad=None, words=(), vertical=0.
         worst["nmad"] = max(worst["nmad"], off)
         t.expect(off <= max(0.02, 3.5 * 1.17 / n ** 0.5),  # few cells: 3.5 standard errors of an NMAD
                  "%s: NMAD %.3f of %d cells, %.3f without voids" % (name, f["aligned"]["nmad"], n, nmad))
-    if WITH_XDEM and not words and name.startswith("mountains"):  # of towns it finds 0.85 to 0.95 of the move
-        theirs = by_xdem(dem, reference)
-        apart = max(abs(theirs[k] - f["apply_m"][k]) for k in (0, 1)) / cell_m
-        worst["xdem"] = max(worst["xdem"], apart)
-        t.expect(apart <= 0.05, "%s: xdem %s: %.4f cells apart" % (name, np.round(theirs, 3), apart))
     return f["aligned"]["nmad"]
 
 
@@ -276,6 +258,5 @@ hold("town", a, cell, 0.15, ((0.8, 3.1), (4.4, -4.4)), (480000.0, 5100000.0), Fa
 frames("town", a, cell, (480000.0, 5100000.0))
 kept_in_its_place()
 world()
-print("at most %.4f cells off, NMAD by %.2f %%%s" % (worst["move"], 100 * worst["nmad"],
-                                                    ", %.4f cells from xdem" % worst["xdem"] if WITH_XDEM else ""))
+print("at most %.4f cells off, NMAD by %.2f %%" % (worst["move"], 100 * worst["nmad"]))
 t.finish()

@@ -1,12 +1,10 @@
 #!/usr/bin/python3
 # stereodem stack: accuracy, strips and zones, order, datums, filled cells, on DEMs with known errors.
-# test_stack.py [STEREODEM [SOURCE_DIR [big]]]     big: memory of 50 DEMs of 3,600 x 3,600 cells, 3 GB of disk
-# exits 77 when GDAL or numpy for Python is missing
+# test_stack.py [STEREODEM]     exits 77 when GDAL or numpy for Python is missing
 # SPDX-License-Identifier: Apache-2.0
 import json
 import os
 import subprocess
-import sys
 
 import harness as t
 from with_gdal import gdal, heights, nmad, np, osr, put
@@ -413,29 +411,7 @@ def part_scenes():
              (found["aligned"]["nmad"], np.median(single), ratio))
 
 
-def part_big():
-    """Peak memory of 50 DEMs of 3,600 x 3,600 cells."""
-    rng = np.random.default_rng(3)
-    noise = rng.normal(0, 5, (3600, 3600)).astype("f4")
-    dems = []
-    for i in range(50):
-        sx, sy = [int(v) * 30 for v in rng.integers(-300, 300, 2)]
-        x, y = X0 + sx + (np.arange(3600) + 0.5) * 30, Y0 + sy - (np.arange(3600) + 0.5) * 30
-        z = (800 + 300 * np.sin(x / 15000.)[None, :] * np.cos(y / 19000.)[:, None]).astype("f4")
-        z += np.roll(noise, tuple(int(v) for v in rng.integers(0, 3600, 2)), (0, 1)) + i % 7
-        dems.append(write("big%02d.tif" % i, z, X0 + sx, Y0 + sy))
-    words = ["/usr/bin/time", "-f", "%M %U", t.PROGRAM, "stack"] + dems
-    done = t.call(words + ["-o", path("big.tif"), "--quiet"])
-    kib, seconds = done.stderr.split()[-2:]
-    t.expect(done.returncode == 0 and int(kib) < 1 << 20,
-             "50 DEMs of 3,600 x 3,600: %.0f MiB, %s s of processor" %
-             (int(kib) / 1024., seconds))
-
-
-if sys.argv[3:] == ["big"]:
-    part_big()
-else:
-    for part in (part_white_noise, part_place, part_strip, part_datums, part_degrees, part_antimeridian, part_copies,
-                 part_cells, part_waves, part_companions, part_scenes):
-        part()
+for part in (part_white_noise, part_place, part_strip, part_datums, part_degrees, part_antimeridian, part_copies, part_cells, part_waves,
+             part_companions, part_scenes):
+    part()
 t.finish()
