@@ -8,7 +8,7 @@ import os
 import subprocess
 
 import harness as t
-from with_gdal import gdal, np, osr, put
+from with_gdal import gdal, np, osr, put, srs_of
 
 try:
     from scipy import ndimage as ndi
@@ -177,12 +177,7 @@ def frames(kind, surface, cell, place):
         pair("%s, reference: %s" % (kind, word), dem, warped("there.tif", reference, **how), apply_m, cell)
         pair("%s, reference with voids: %s" % (kind, word), dem, warped("there.tif", holes, **how), apply_m, cell)
     f = compared(warped("degrees.tif", dem, dstSRS="EPSG:4326", resampleAlg="cubic"), reference)
-    srs, geo = osr.SpatialReference(), osr.SpatialReference()
-    srs.ImportFromEPSG(32632)
-    geo.ImportFromEPSG(4326)
-    for s in (srs, geo):
-        s.SetAxisMappingStrategy(osr.OAMS_TRADITIONAL_GIS_ORDER)
-    to = osr.CoordinateTransformation(srs, geo)
+    to = osr.CoordinateTransformation(srs_of(32632), srs_of(4326))
     middle = moved + np.array([300.0, -300.0]) * cell
     lon0, lat0, _ = to.TransformPoint(*middle)
     lon1, lat1, _ = to.TransformPoint(middle[0] + apply_m[0], middle[1] + apply_m[1])

@@ -27,8 +27,7 @@ def same(inputs, name, *options):
     for device in exact:
         found, device_s = made(inputs, dem, "--device", device, *options)
         t.expect(found == usual, "%s: %s gives the processor's bytes (%.1f s; processor %.1f s)" % (name, device, device_s, cpu_s))
-        with open(os.path.splitext(dem)[0] + ".json") as report:
-            t.expect('"%s"' % device in report.read(), "%s: the report names %s" % (name, device))
+        t.expect('"%s"' % device in t.text_of(t.companion(dem, ".json")), "%s: the report names %s" % (name, device))
 
 
 listed = json.loads(t.call([t.PROGRAM, "devices", "--log", "json"]).stdout.splitlines()[-1])

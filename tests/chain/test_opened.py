@@ -6,7 +6,7 @@ import os
 import zipfile
 
 import harness as t
-from with_gdal import gdal, heights, image, np, osr
+from with_gdal import gdal, heights, image, np, osr, srs_of
 
 try:
     from osgeo_utils.samples.validate_cloud_optimized_geotiff import validate
@@ -46,14 +46,6 @@ def scene_corners_deg():
 
 # ---- the DEM, as a reader sees it ----
 
-def crs(code):
-    """An EPSG system, longitude first."""
-    srs = osr.SpatialReference()
-    srs.ImportFromEPSG(code)
-    srs.SetAxisMappingStrategy(osr.OAMS_TRADITIONAL_GIS_ORDER)
-    return srs
-
-
 def horizontal(dataset):
     """The CRS of a raster without its vertical part, longitude first."""
     srs = dataset.GetSpatialRef().Clone()
@@ -75,7 +67,7 @@ def valid_deg(path):
     rows, cols = np.nonzero(np.isfinite(heights(path)))
     cells = np.stack([geo[0] + (cols + 0.5) * geo[1], geo[3] + (rows + 0.5) * geo[5]], axis=1)
     srs = horizontal(dataset)
-    return cells if srs.IsGeographic() else convert(srs, crs(4326), cells)[:, :2]
+    return cells if srs.IsGeographic() else convert(srs, srs_of(4326), cells)[:, :2]
 
 
 # ---- checks ----
@@ -156,7 +148,7 @@ def check_geoid(ellipsoidal, geoidal):
     rows, cols = rows[::997], cols[::997]
     x, y = geo[0] + (cols + 0.5) * geo[1], geo[3] + (rows + 0.5) * geo[5]
     places = np.stack([x, y, above[rows, cols]], axis=1)
-    compound, target = dataset.GetSpatialRef().Clone(), crs(4979)
+    compound, target = dataset.GetSpatialRef().Clone(), srs_of(4979)
     compound.SetAxisMappingStrategy(osr.OAMS_TRADITIONAL_GIS_ORDER)
     undulation = convert(compound, target, places)[:, 2] - places[:, 2]
     t.expect(40.0 < undulation.mean() < 60.0, "PROJ reads the compound CRS: N %.2f m" % undulation.mean())

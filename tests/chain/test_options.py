@@ -257,8 +257,7 @@ def part_cost():
         images = [os.path.join(pair, "left.tif"), os.path.join(pair, "right.tif")]
         usual, named = at("terrain_" + name + ".tif"), at(name + cost + ".tif")
         if t.expect(t.run(images, usual, "--cost", "auto") and t.run(images, named, "--cost", cost), "pixels of %g m: auto and %s" % (gsd, cost)):
-            with open(t.companion(usual, ".json")) as report:
-                t.expect(json.load(report)["scene"]["cost"] == cost, "pixels of %g m are matched by %s" % (gsd, cost))
+            t.expect(t.parsed(t.companion(usual, ".json"))["scene"]["cost"] == cost, "pixels of %g m are matched by %s" % (gsd, cost))
             t.expect(t.digest(usual) == t.digest(named), "pixels of %g m: the same bytes" % gsd)
 
 

@@ -13,7 +13,7 @@ import sys
 import harness as t
 
 sys.path.insert(0, os.path.dirname(t.HERE))
-from with_gdal import gdal, np
+from with_gdal import gdal, np, save as write
 import pin_prints as prints
 
 TABLE = os.path.join(t.SOURCE, "tests", "pins.txt")
@@ -213,17 +213,12 @@ def synthetic(height=180, width=260, most=256):
             for view, seed in ((left, 3), (right, 4))]
 
 
+COLOURS = (gdal.GCI_RedBand, gdal.GCI_GreenBand, gdal.GCI_BlueBand)
+
+
 def save(name, bands):
-    """Write bands x height x width samples as .png or .tif; the path."""
-    kind = gdal.GDT_Byte if bands[0].max() < 256 else gdal.GDT_UInt16
-    data = gdal.GetDriverByName("MEM").Create("", bands[0].shape[1], bands[0].shape[0], len(bands), kind)
-    for i, band in enumerate(bands):
-        data.GetRasterBand(i + 1).WriteArray(band)
-    if len(bands) == 3:
-        for i, colour in enumerate((gdal.GCI_RedBand, gdal.GCI_GreenBand, gdal.GCI_BlueBand)):
-            data.GetRasterBand(i + 1).SetColorInterpretation(colour)
-    gdal.GetDriverByName("PNG" if name.endswith(".png") else "GTiff").CreateCopy(at(name), data)
-    return at(name)
+    """Whole numbers, bands x height x width, as .png or .tif; the path."""
+    return write(at(name), np.array(bands, "u1" if np.max(bands[0]) < 256 else "u2"), interp=COLOURS if len(bands) == 3 else ())
 
 
 OPTIMIZERS = ("local", "sgm", "bp")

@@ -246,8 +246,7 @@ t.expect("offsets are exchanged" in told("offsets exchanged", swapped)[1][1], "L
 padded = pair("padded", lambda k, a, r, p: write(p, np.pad(a, ((0, 0), (80, 0))), r))
 t.expect(all("before a margin was added" in d for d in told("padded", padded)[1]), "the RPC of an image without its margin: doubtful")
 h, words, out = heights("padded", padded)
-with open(t.companion(out, ".json")) as f:
-    t.expect(any("v0.tif" in w and "margin" in w for w in json.load(f)["trust"]["warnings"]), "padded: the report doubts it")
+t.expect(any("v0.tif" in w and "margin" in w for w in t.parsed(t.companion(out, ".json"))["trust"]["warnings"]), "padded: the report doubts it")
 tile = lambda k, a, r, p, move: write(os.path.dirname(p) + "/%d_R1C2.TIF" % k, a[:, 180:].copy(), moved(r, 180 * move, 0))
 refused("a tile", pair("tile", lambda *v: tile(*v, 0)), "one tile of a product", "row 1, column 2", ".TIL")
 t.expect(told("a tile, moved", pair("tile1", lambda *v: tile(*v, 1)))[1] == ["", ""], "a tile with its own RPC: no doubt")

@@ -2,7 +2,6 @@
 # Real RPC pairs against what is known of them: another program's DSM, a pyramid's planes, a pointing error.
 # test_rpc_scenes.py [STEREODEM]      needs ../shared/data, and Python's GDAL and numpy; else skipped
 # SPDX-License-Identifier: Apache-2.0
-import json
 import os
 
 import harness as t
@@ -91,8 +90,7 @@ def unlike():
         if f:
             below(name, "median (m), either way", abs(f["raw"]["median"]), 0.1)
             below(name, "NMAD (m)", f["raw"]["nmad"], most)
-        with open(t.companion(dem, ".json")) as report:
-            t.expect(json.load(report)["scene"][("right", "left")[k] + "_bin"] == 3, name + ": the report tells of the bins")
+        t.expect(t.parsed(t.companion(dem, ".json"))["scene"][("right", "left")[k] + "_bin"] == 3, name + ": the report tells of the bins")
         told = t.call([t.PROGRAM, "info"] + pair)
         t.expect("each pixel is the mean of 3 x 3" in told.stdout, name + ": info tells of the bins")
     left = gdal.Open(fine[0])

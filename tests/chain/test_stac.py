@@ -7,7 +7,7 @@ import json
 import os
 
 import harness as t
-from with_gdal import gdal, np, ogr, osr
+from with_gdal import gdal, np, ogr, osr, srs_of
 gdal.SetConfigOption("GDAL_PAM_ENABLED", "NO")
 try:
     import pystac.validation
@@ -80,10 +80,7 @@ def check(name):
              name + ": statistics")
     ring = item["geometry"]["coordinates"][0]
     shape = ogr.CreateGeometryFromJson(json.dumps(item["geometry"]))
-    to = osr.SpatialReference()
-    to.ImportFromEPSG(4326)
-    to.SetAxisMappingStrategy(osr.OAMS_TRADITIONAL_GIS_ORDER)
-    move = osr.CoordinateTransformation(dem.GetSpatialRef(), to)
+    move = osr.CoordinateTransformation(dem.GetSpatialRef(), srs_of(4326))
     rows, cols = np.nonzero(valid)
     some = np.random.default_rng(1).choice(len(rows), 400, replace=False)
     inside = sum(shape.Contains(ogr.CreateGeometryFromWkt("POINT (%.9f %.9f)" % move.TransformPoint(
@@ -110,8 +107,7 @@ t.expect(t.call([t.PROGRAM, "stack", at("a.tif"), at("b.tif"), "-o", at("s.tif")
 t.expect("ortho" not in check("s")["assets"], "has no orthoimage")
 
 # ---- a job of many scenes ----
-with open(at("list.txt"), "w") as f:
-    f.write("%s\n%s %s\n%s\n" % (SCENE, os.path.join(pair, "left.tif"), os.path.join(pair, "right.tif"), at("none.hdf")))
+t.put_text(at("list.txt"), "%s\n%s %s\n%s\n" % (SCENE, os.path.join(pair, "left.tif"), os.path.join(pair, "right.tif"), at("none.hdf")))
 for words in (["plan", "--list", at("list.txt"), "-o", at("job")], ["tile", at("job"), "0-1"], ["merge", at("job")]):
     done = t.call([t.PROGRAM, *words, "-q"], True)
 collection = t.parsed(at("job", "dem", "stac_collection.json"))

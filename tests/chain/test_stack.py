@@ -7,7 +7,7 @@ import os
 import subprocess
 
 import harness as t
-from with_gdal import gdal, heights, nmad, np, osr, put
+from with_gdal import gdal, heights, nmad, np, osr, put, srs_of
 path = t.at
 X0, Y0, CELL = 500010.0, 4900020.0, 30.0  # UTM 31
 
@@ -120,10 +120,7 @@ def part_strip():
         sx, sy = x0 + 150 * i, Y0 - 7500 * i
         x, y = centres(sx, sy, 420, 300)
         dems.append(write("strip%d.tif" % i, ground(x, y) + up[i] + rng.normal(0, 3, x.shape), sx, sy))
-    zone = [osr.SpatialReference(), osr.SpatialReference()]
-    for srs, code in zip(zone, (32631, 32632)):
-        srs.ImportFromEPSG(code)
-        srs.SetAxisMappingStrategy(osr.OAMS_TRADITIONAL_GIS_ORDER)
+    zone = [srs_of(32631), srs_of(32632)]
     px, py, _ = osr.CoordinateTransformation(*zone).TransformPoint(x0 + 5000, Y0 - 3000)
     zx, zy = round(px / 30) * 30.0, round(py / 30) * 30.0
     x, y = centres(zx, zy, 400, 300)

@@ -121,8 +121,7 @@ def check_files(dems):
     t.expect(ds.GetRasterBand(1).GetNoDataValue() == -9999 and ds.GetRasterBand(1).GetBlockSize() == [512, 512], "files: tiles, nodata")
     dem = gdal.Open(path("t.tif"))
     t.expect(ds.GetGeoTransform() == dem.GetGeoTransform() and ds.GetSpatialRef().IsSame(dem.GetSpatialRef()), "files: the DEM's grid")
-    with open(path("t_trend.qml"), encoding="utf-8") as file:
-        t.expect('value="0.000000" label="0.0 m/year" color="#f6f6f2"' in file.read(), "files: a style that diverges from 0")
+    t.expect('value="0.000000" label="0.0 m/year" color="#f6f6f2"' in t.text_of(path("t_trend.qml")), "files: a style that diverges from 0")
     report = t.parsed(path("t.json"))
     t.expect(0.2 < report["trend"]["error_median"] < 0.5, "report: standard error %.2f" % report["trend"]["error_median"])
     t.expect([len(d["date"]) for d in report["stack"]["dems"]] == [20] * len(dems), "report: the date of each DEM")
@@ -164,15 +163,13 @@ def part_dates():
     dems = [write("a.tif", z[0], {"ACQUISITION_TIME_UTC": "2003-05-06T10:11:12Z"}),
             write("AST_L1A_00305072004101112_x.tif", z[1]), write("c_20050508.tif", z[2]), write("d_2006-05-09_dem.tif", z[3]),
             write("e.tif", z[4], {"TIFFTAG_DATETIME": "2020:01:01 00:00:00"})]
-    with open(path("e.json"), "w") as file:
-        json.dump({"scene": {"acquisition_time_utc": "2007-05-10T01:02:03Z"}}, file)
+    t.put_text(path("e.json"), '{"scene": {"acquisition_time_utc": "2007-05-10T01:02:03Z"}}')
     made = trend(dems, "few.tif", "--align", "none")
     t.expect(sorted(dated(made)) == ["2003-05-06", "2004-05-07", "2005-05-08", "2006-05-09", "2007-05-10"],
              "dates: of metadata, names and the report: %s" % dated(made))
     found = read("few_trend.tif")
     t.expect(abs(np.nanmedian(found[0]) + 0.5) < 0.02 and (found[2] >= 3).all(), "dates: -0.5 m a year, found %.3f" % np.nanmedian(found[0]))
-    with open(path("dates.txt"), "w") as file:
-        file.write("# dates\na.tif 1999-01-02\n\"c_20050508.tif\", 2000-01-02\n%s\t2001-01-02T03:04:05\nothers.tif 1990-01-01\n" % dems[4])
+    t.put_text(path("dates.txt"), "# dates\na.tif 1999-01-02\n\"c_20050508.tif\", 2000-01-02\n%s\t2001-01-02T03:04:05\nothers.tif 1990-01-01\n" % dems[4])
     made = trend(dems, "few.tif", "--align", "none", "--dates", path("dates.txt"))
     t.expect(sorted(dated(made)) == ["1999-01-02", "2000-01-02", "2001-01-02", "2004-05-07", "2006-05-09"], "dates: --dates goes first: %s" % dated(made))
     undated = write("undated.tif", z[0], {"TIFFTAG_DATETIME": "2020:01:01 00:00:00"})

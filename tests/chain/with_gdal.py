@@ -23,14 +23,20 @@ def nmad(values):
     return 1.4826 * np.median(np.abs(values - np.median(values)))
 
 
+def srs_of(which):
+    """A coordinate reference system by its code of EPSG or a text, longitude first."""
+    srs = osr.SpatialReference()
+    srs.SetFromUserInput("EPSG:%d" % which if isinstance(which, int) else which)
+    srs.SetAxisMappingStrategy(osr.OAMS_TRADITIONAL_GIS_ORDER)
+    return srs
+
+
 def put(path, bands, x0, y0, cell, crs="EPSG:32631", nodata=-9999.0, kind=gdal.GDT_Float32, options=(), **items):
     """A GeoTIFF of one array, or several, square cells from the corner (x0, y0) on; NaN becomes nodata, items its metadata."""
     bands = [bands] if isinstance(bands, np.ndarray) else bands
     out = gdal.GetDriverByName("GTiff").Create(path, bands[0].shape[1], bands[0].shape[0], len(bands), kind, list(options))
     out.SetGeoTransform((x0, cell, 0, y0, 0, -cell))
-    srs = osr.SpatialReference()
-    srs.SetFromUserInput(crs)
-    out.SetProjection(srs.ExportToWkt())
+    out.SetProjection(srs_of(crs).ExportToWkt())
     for key, value in items.items():
         out.SetMetadataItem(key, value)
     for i, data in enumerate(bands):
@@ -55,6 +61,25 @@ def image(path, samples, rpc=None, nodata=None, options=()):
     if nodata is not None:
         out.GetRasterBand(1).SetNoDataValue(nodata)
     return path
+
+
+def save(name, array, nodata=None, interp=()):
+    """Write height x width or bands x height x width samples as .tif or .png; returns the name."""
+    bands = array if array.ndim == 3 else array[None]
+    kind = gdal_array.NumericTypeCodeToGDALTypeCode(array.dtype)
+    with_png = name.endswith(".png")
+    data = gdal.GetDriverByName("MEM" if with_png else "GTiff").Create("" if with_png else name, array.shape[-1],
+                                                                     array.shape[-2], len(bands), kind)
+    for i, band in enumerate(bands):
+        data.GetRasterBand(i + 1).WriteArray(band)
+        if nodata is not None:
+            data.GetRasterBand(i + 1).SetNoDataValue(nodata)
+        if interp:
+            data.GetRasterBand(i + 1).SetColorInterpretation(interp[i])
+    if with_png:
+        gdal.GetDriverByName("PNG").CreateCopy(name, data)
+    data.FlushCache()
+    return name
 
 
 def overwrite(path, change):

@@ -10,7 +10,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.dirname(HERE), os.path.join(HERE, "..", "chain")]
 import harness as t
 from harness import PROGRAM, finish, skip  # noqa: F401
-from with_gdal import gdal, gdal_array, np
+from with_gdal import gdal, np, save  # noqa: F401
 import pair_score
 
 MIDDLEBURY = os.path.join(t.SHARED, "data", "middlebury")
@@ -34,25 +34,6 @@ def match(left, right, *words, out="o.tif"):
     """The disparities of two files, px, NaN without a match."""
     run(left, right, "-o", out, "--overwrite", "-q", *words)
     return pair_score.read_disparity(out)
-
-
-def save(name, array, nodata=None, interp=()):
-    """Write height x width or bands x height x width samples as .tif or .png; returns the name."""
-    bands = array if array.ndim == 3 else array[None]
-    kind = gdal_array.NumericTypeCodeToGDALTypeCode(array.dtype)
-    with_png = name.endswith(".png")
-    data = gdal.GetDriverByName("MEM" if with_png else "GTiff").Create("" if with_png else name, array.shape[-1],
-                                                                     array.shape[-2], len(bands), kind)
-    for i, band in enumerate(bands):
-        data.GetRasterBand(i + 1).WriteArray(band)
-        if nodata is not None:
-            data.GetRasterBand(i + 1).SetNoDataValue(nodata)
-        if interp:
-            data.GetRasterBand(i + 1).SetColorInterpretation(interp[i])
-    if with_png:
-        gdal.GetDriverByName("PNG").CreateCopy(name, data)
-    data.FlushCache()
-    return name
 
 
 def as_bytes(values):
