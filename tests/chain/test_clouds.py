@@ -45,7 +45,7 @@ for width, height, share, kind, seed, least, most, options in (
         valid, off, _, ground = seen
         found, cloud = 100 * (valid & (abs(off) < 100))[ground == 1].mean(), 100 * (off > 100).sum() / valid.sum()
         t.expect(found > least and cloud < most, "%s: %.1f %% of the ground, %.2f %% cloud" % (what, found, cloud))
-made([scene], "tiles.tif", "--tile", 97, "--threads", 1)
+made([scene], "tiles.tif", "--tile", 233, "--threads", 1)
 t.expect(t.digest(at("c.tif")) == t.digest(at("tiles.tif")), "the same ground between clouds from tiles")
 
 # Bright land beside a dark, noisy sea is no cloud, and what meets at its shore no wall.

@@ -136,12 +136,14 @@ def check_files(dems):
 
 
 def check_bytes(dems):
-    """The same for any order, threads and memory."""
-    first = [open(path("t" + end), "rb").read() for end in (".tif", "_qa.tif", "_trend.tif", "_trend.qml")]
-    for order, options in ((dems[::-1], ["--threads", 1]), (dems[7:] + dems[:7], ["--memory", "64M", "--threads", 3])):
+    """The same for any order, threads and memory, of some of the DEMs; in bounds, of all."""
+    some, first = dems[::4], None
+    for order, options in ((some, []), (some[::-1], ["--threads", 1]), (some[3:] + some[:3], ["--memory", "64M", "--threads", 3])):
         trend(order, "o.tif", *options)
         now = [open(path("o" + end), "rb").read() for end in (".tif", "_qa.tif", "_trend.tif", "_trend.qml")]
-        t.expect(now == first, "another order, %s: the same bytes" % " ".join(map(str, options)))
+        if first:
+            t.expect(now == first, "another order, %s: the same bytes" % " ".join(map(str, options)))
+        first = first or now
     bounds = [X0 + 60 * CELL, Y0 - 300 * CELL, X0 + 200 * CELL, Y0 - 100 * CELL]
     trend(dems, "part.tif", "--bounds", " ".join("%.1f" % b for b in bounds))
     same = np.array_equal(read("part_trend.tif"), read("t_trend.tif")[:, 100:300, 60:200], equal_nan=True)
