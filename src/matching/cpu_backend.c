@@ -282,19 +282,24 @@ static SdmStatus hide_clouds(SdmProcessor *p, enum SdmSide side, const SdmLevelI
     return sdm_hide_bright(p->ctx, p->in->settings->hide_above[side], (int)side, out);
 }
 
-/* Keep the heights on which both views agree; for the passes, which measure them, the views show their
- * clouds. */
+/* Keep the heights on which both views agree, by pixels or by areas; for the passes, which measure them, the
+ * views show their clouds. */
 static SdmStatus search_between_clouds(SdmProcessor *p, const SdmWindow *win)
 {
     SDM_CLOSED_BY(sdm_level_image_free) SdmLevelImage left = {.data = NULL}, right = {.data = NULL};
+    SDM_CLOSED_BY(sdm_surface_free) SdmSurface areas = {0};
     PASS(hide_clouds(p, SDM_LEFT, p->task.left_source, &left));
     PASS(hide_clouds(p, SDM_RIGHT, p->task.right_source, &right));
     p->task.left_source = &left;
     p->task.right_source = &right;
     PASS(sdm_level_open(p->ctx, &p->task));
-    PASS(sdm_semi_global_surface(p->ctx, p->in, &p->task, p->coarse, &p->surface));
+    PASS(sdm_semi_global_surface(p->ctx, p->in, &p->task, p->coarse, false, &p->surface));
+    PASS(sdm_keep_agreed(p->ctx, p->in, 0, &p->surface));
+    PASS(sdm_surface_alloc(p->ctx, win, &areas));
+    PASS(sdm_semi_global_surface(p->ctx, p->in, &p->task, p->coarse, true, &areas));
+    PASS(sdm_keep_agreed(p->ctx, p->in, SDM_AREA_SCORE, &areas));
+    PASS(sdm_join_agreed(p->ctx, &areas, &p->surface, &p->agreed_m));
     sdm_level_close(&p->task);
-    PASS(sdm_find_agreed(p->ctx, p->in, &p->surface, &p->agreed_m));
     p->task = sdm_level_task(p->in, win);
     return sdm_level_open(p->ctx, &p->task);
 }
@@ -308,7 +313,7 @@ static SdmStatus semi_global(void *state, const SdmWindow *win)
     if (sdm_hides_clouds(p->in->settings))
         return search_between_clouds(p, win);
     PASS(sdm_level_open(p->ctx, &p->task));
-    return sdm_semi_global_surface(p->ctx, p->in, &p->task, p->coarse, &p->surface);
+    return sdm_semi_global_surface(p->ctx, p->in, &p->task, p->coarse, false, &p->surface);
 }
 
 static SdmStatus fill_hidden(void *state)

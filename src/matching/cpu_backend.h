@@ -17,7 +17,7 @@ typedef struct SdmProcessor {
     SdmSurface refined;       /* heights of the coarse surface on their way to level 0 */
     float *ray_error_px;      /* h x w */
     uint8_t *score0;          /* h x w, of sdm_level_ray_error() */
-    float *agreed_m;          /* h x w, of sdm_find_agreed() */
+    float *agreed_m;          /* h x w, of sdm_join_agreed() */
     int team;                 /* of the context, while `in_team` */
     bool in_team;
 } SdmProcessor;

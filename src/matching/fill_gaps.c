@@ -84,22 +84,32 @@ static bool is_dark(const SdmMatchInput *in, const SdmWindow *win, int x, int y,
     return !is_bright(in->right, at);
 }
 
-SdmStatus sdm_find_agreed(SdmContext *ctx, const SdmMatchInput *in, SdmSurface *s, float **out)
+SdmStatus sdm_keep_agreed(SdmContext *ctx, const SdmMatchInput *in, int least, SdmSurface *s)
 {
-    const size_t n = (size_t)s->win.w * (size_t)s->win.h;
     const SdmPieces pieces = {s->win.w, s->win.h, s->h_m,
                               s->score, s->flags, PIECE_STEP_PX / fabsf(in->settings->px_per_m)};
 #pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static)
     for (int y = 0; y < s->win.h; y++)
         for (int x = 0; x < s->win.w; x++) {
             const size_t i = (size_t)y * (size_t)s->win.w + (size_t)x;
-            if (!is_dark(in, &s->win, x, y, s->h_m[i]))
+            if (s->score[i] < least || !is_dark(in, &s->win, x, y, s->h_m[i]))
                 s->flags[i] = SDM_QA_ISOLATED;
         }
-    PASS(sdm_drop_pieces(ctx, &pieces, SDM_GAP_PIECE, 0, 0));
+    return sdm_drop_pieces(ctx, &pieces, SDM_GAP_PIECE, 0, 0);
+}
+
+SdmStatus sdm_join_agreed(SdmContext *ctx, const SdmSurface *areas, SdmSurface *s, float **out)
+{
+    const size_t n = (size_t)s->win.w * (size_t)s->win.h;
     PASS(sdm_alloc_raw(ctx, out, n, sizeof **out, "heights between clouds"));
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
+        if (areas->flags[i] & ~s->flags[i] & SDM_QA_VALID) {
+            s->h_m[i] = areas->h_m[i];
+            s->flags[i] = areas->flags[i];
+            s->score[i] = areas->score[i];
+        }
         (*out)[i] = s->flags[i] & SDM_QA_VALID ? s->h_m[i] : NAN;
+    }
     return SDM_OK;
 }
 

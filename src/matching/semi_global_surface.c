@@ -26,6 +26,7 @@ enum {
     CHANCE = MOST / 2,        /* cost of unrelated words */
     UNSEEN = MOST / 3,        /* of the best of some 50 of them */
     MEMORY_SHARE = 3,         /* of the budget, for blocks in work */
+    AREA = 5,                 /* px: side of the areas whose mean costs are searched */
     SLACK = 128,              /* samples and bytes that kernels read and write beyond a row */
     EDGE_12 = 60 /* a step of the left view, of 12 bits, that halves the penalty's way from P2 to P1 */
 };
@@ -96,9 +97,10 @@ static void find_terrain(const SdmSurface *coarse, float range_m[2])
         }
 }
 
-/* The base over a part of the coarse surface; other parts give the same heights. */
+/* The base over a part of the coarse surface; other parts give the same heights.  level: the middle height of
+ * the terrain in its place. */
 static SdmStatus find_base(SdmContext *ctx, const SdmSurface *coarse, double gsd_m, const SdmWindow *part,
-                           Base *out)
+                           bool level, Base *out)
 {
     const SdmWindow *const all = &coarse->win;
     const int half = base_half(gsd_m, all->level), margin = 2 * half + 2;
@@ -117,9 +119,13 @@ static SdmStatus find_base(SdmContext *ctx, const SdmSurface *coarse, double gsd
         memcpy(out->h_m + (size_t)y * (size_t)out->win.w,
                coarse->h_m + (size_t)(v0 - all->v0 + y) * (size_t)all->w + (size_t)(u0 - all->u0),
                (size_t)out->win.w * sizeof *out->h_m);
-    PASS(mean_windows(ctx, &out->win, half, out->h_m));
-    PASS(mean_windows(ctx, &out->win, half, out->h_m));
     find_terrain(coarse, out->terrain_m);
+    if (!level) {
+        PASS(mean_windows(ctx, &out->win, half, out->h_m));
+        return mean_windows(ctx, &out->win, half, out->h_m);
+    }
+    for (size_t i = 0; i < (size_t)out->win.w * (size_t)out->win.h; i++)
+        out->h_m[i] = 0.5f * (out->terrain_m[0] + out->terrain_m[1]);
     return SDM_OK;
 }
 
@@ -187,7 +193,7 @@ SdmStatus sdm_semi_global_range(SdmContext *ctx, const SdmSurface *coarse, SdmMa
 {
     SDM_CLOSED_BY(close_base) Base base = {.h_m = NULL};
     float range[2] = {0.0f, 0.0f};
-    PASS(find_base(ctx, coarse, set->pixel_m, &coarse->win, &base));
+    PASS(find_base(ctx, coarse, set->pixel_m, &coarse->win, false, &base));
     const int all[4] = {0, 0, base.win.w, base.win.h};
     widen_range(coarse, &base, all, set, range);
     const float most = ceilf(-range[0] > range[1] ? -range[0] : range[1]);
@@ -212,6 +218,7 @@ typedef struct Work {
     const Base *base;
     const float *base_m; /* h x w, at level 0 */
     SdmSurface *s;
+    bool areas;
 } Work;
 
 typedef struct Block {
@@ -314,6 +321,50 @@ static SdmStatus fill_volume(const Work *w, const Block *b)
         w->kernels->costs(&c);
         set_unseen(v, row[0][WORD / 2] + WORD / 2, row[1][WORD / 2] + WORD / 2,
                    w->in->settings->semi_global ? UNSEEN : CHANCE, none, c.out);
+    }
+    return SDM_OK;
+}
+
+/* out: sums over AREA pixels of a row of costs; those at its ends count for what lies beyond. */
+SDM_VECTOR_LOOPS static void sum_along(const SdmVolume *v, const uint8_t *restrict cost,
+                                       uint16_t *restrict out)
+{
+    const size_t pitch = (size_t)v->pitch;
+    memset(out, 0, (size_t)v->width * pitch * sizeof *out);
+    for (int x = 0; x < v->width; x++)
+        for (int k = -(AREA / 2); k <= AREA / 2; k++) {
+            const uint8_t *restrict const from = cost + (size_t)sdm_clamp(x + k, 0, v->width - 1) * pitch;
+            uint16_t *restrict const to = out + (size_t)x * pitch;
+            for (size_t l = 0; l < pitch; l++)
+                to[l] = (uint16_t)(to[l] + from[l]);
+        }
+}
+
+SDM_VECTOR_LOOPS static void mean_rows(const uint16_t *const row[AREA], size_t count, uint8_t *restrict out)
+{
+    for (size_t i = 0; i < count; i++) {
+        unsigned sum = 0;
+        for (int k = 0; k < AREA; k++)
+            sum += row[k][i];
+        out[i] = (uint8_t)(sum / (AREA * AREA));
+    }
+}
+
+/* Costs become means over AREA x AREA pixels, which noise moves less where texture is faint, in shadows. */
+static SdmStatus mean_costs(SdmContext *ctx, SdmVolume *v)
+{
+    const size_t count = (size_t)v->width * (size_t)v->pitch;
+    SDM_OWNED uint16_t *sums = NULL; /* of row y: y modulo AREA */
+    PASS(sdm_alloc_raw(ctx, &sums, AREA * count, sizeof *sums, "mean costs"));
+    for (int y = -(AREA / 2); y < v->height; y++) {
+        const uint16_t *row[AREA];
+        const int next = y + AREA / 2;
+        if (next < v->height)
+            sum_along(v, v->cost + (size_t)next * count, sums + (size_t)(next % AREA) * count);
+        for (int k = 0; k < AREA; k++)
+            row[k] = sums + (size_t)(sdm_clamp(y + k - AREA / 2, 0, v->height - 1) % AREA) * count;
+        if (y >= 0)
+            mean_rows(row, count, v->cost + (size_t)y * count);
     }
     return SDM_OK;
 }
@@ -449,6 +500,8 @@ static SdmStatus do_block(const Work *w, int64_t u0, int64_t v0)
     TRY(sdm_volume_open(w->ctx, &b.v));
     TRY(SDM_ALLOC(w->ctx, "labels", SDM_ARRAY(b.labels.left, n), SDM_ARRAY(b.labels.right, n)));
     TRY(fill_volume(w, &b));
+    if (w->areas)
+        TRY(mean_costs(w->ctx, &b.v));
     TRY(sdm_optimize(w->ctx, &w->in->settings->sgm, &b.v, &b.labels));
     TRY(sdm_alloc_raw(w->ctx, &b.labels.near, n, 2 * sizeof(uint32_t), "costs about the labels"));
     TRY(sdm_edge_block_open(w->ctx, b.v.width, b.v.end - b.v.begin, &b.edge));
@@ -516,7 +569,7 @@ static void leave_out(const Work *w)
 }
 
 SdmStatus sdm_semi_global_surface(SdmContext *ctx, const SdmMatchInput *in, SdmLevelTask *task,
-                                  const SdmSurface *coarse, SdmSurface *s)
+                                  const SdmSurface *coarse, bool areas, SdmSurface *s)
 {
     SdmStatus st = SDM_OK;
     const SdmWindow *const win = &s->win;
@@ -530,7 +583,7 @@ SdmStatus sdm_semi_global_surface(SdmContext *ctx, const SdmMatchInput *in, SdmL
     SDM_CLOSED_BY(close_base) Base base = {.h_m = NULL};
     SDM_OWNED float *base_m = NULL;
     PASS(sdm_alloc_raw(ctx, &base_m, (size_t)win->w * (size_t)win->h, sizeof *base_m, "the base surface"));
-    PASS(find_base(ctx, coarse, in->settings->pixel_m, &part, &base));
+    PASS(find_base(ctx, coarse, in->settings->pixel_m, &part, areas, &base));
     refine_base(ctx, &base, win, base_m);
     PASS(sdm_level_warp(ctx, task, base_m));
     const Work w = {.ctx = ctx,
@@ -540,7 +593,8 @@ SdmStatus sdm_semi_global_surface(SdmContext *ctx, const SdmMatchInput *in, SdmL
                     .coarse = coarse,
                     .base = &base,
                     .base_m = base_m,
-                    .s = s};
+                    .s = s,
+                    .areas = areas};
     leave_out(&w);
     const int around = sdm_thread_limit_begin(ctx, 1); /* inside a block */
     const int64_t first[2] = {win->u0 / BLOCK, win->v0 / BLOCK};

@@ -29,6 +29,7 @@ int64_t sdm_semi_global_bytes(const SdmMatchSettings *set);
 /* Heights of all pixels of task->win, whose left view is open; the right view is used and lost.  Pixels
  * without a match that both views agree on have the reason SDM_QA_LEFT_RIGHT or SDM_QA_ISOLATED.  coarse: of
  * the whole scene.  s: allocated.  Source: Hirschmueller 2008, about a base surface that is smooth over 40
- * m. */
+ * m.  areas: costs of areas of 5 x 5 pixels, about one height, for faint texture where the coarse surface is
+ * a guess. */
 SdmStatus sdm_semi_global_surface(SdmContext *ctx, const SdmMatchInput *in, SdmLevelTask *task,
-                                  const SdmSurface *coarse, SdmSurface *s);
+                                  const SdmSurface *coarse, bool areas, SdmSurface *s);

@@ -33,12 +33,17 @@ SdmStatus sdm_accept_filled(SdmContext *ctx, const SdmMatchInput *in, uint8_t *f
 
 enum {
     SDM_GAP_HALF = 32,  /* px, of the window that a plane goes through */
-    SDM_GAP_PIECE = 128 /* px: smaller pieces of labels are chance */
+    SDM_GAP_PIECE = 128, /* px: smaller pieces of labels are chance */
+    SDM_AREA_SCORE = 100 /* least 250 x score of the labels of areas: chance reaches 60 */
 };
 
-/* Keep the VALID heights of the labels that both views show darker than clouds, of pieces of SDM_GAP_PIECE
- * pixels or more.  out: h x w, allocated; NaN elsewhere. */
-SdmStatus sdm_find_agreed(SdmContext *ctx, const SdmMatchInput *in, SdmSurface *s, float **out);
+/* Keep the VALID heights of the labels that score at least so well and that both views show darker than
+ * clouds, of pieces of SDM_GAP_PIECE pixels or more. */
+SdmStatus sdm_keep_agreed(SdmContext *ctx, const SdmMatchInput *in, int least, SdmSurface *s);
+
+/* The heights kept, and where there are none, those of the areas, in place.  out: h x w, allocated; NaN
+ * elsewhere. */
+SdmStatus sdm_join_agreed(SdmContext *ctx, const SdmSurface *areas, SdmSurface *s, float **out);
 
 /* Heights of pixels without a match: of the labels (agreed_m), else of a plane, where both views show it
  * darker than clouds; filled (h x w): 1 there, else 0.  Reach SDM_GAP_HALF. */

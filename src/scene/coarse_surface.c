@@ -367,19 +367,26 @@ static void apply_bounds(const Coarse *c, bool filled, SdmSurface *s)
 }
 
 /* Separate terrain from clouds and false matches: *out is the mask, and heights outside the terrain are
- * interpolated from it. */
+ * interpolated from it: about the nearest terrain, but between clouds, where most are guesses, about one
+ * height, since steps between guesses would distort the right view. */
 static SdmStatus find_terrain(SdmContext *ctx, const Coarse *c, SdmSurface *s, SdmTerrainMask *out)
 {
+    const size_t n = (size_t)s->win.w * (size_t)s->win.h;
     const float pixel_m = (float)(c->p->frame.gsd_m * (double)(1 << s->win.level));
+    SDM_OWNED float *level_m = NULL;
     SDM_STAGE(ctx, 6);
-    for (size_t i = 0; c->hide && i < (size_t)s->win.w * (size_t)s->win.h; i++)
+    for (size_t i = 0; c->hide && i < n; i++)
         if (c->hide[i] > c->settings.hide_above[0] && (s->flags[i] & SDM_QA_VALID))
             s->flags[i] = SDM_QA_TEXTURELESS;
     apply_bounds(c, false, s);
     PASS(sdm_terrain_mask_find(ctx, s, pixel_m, &c->evidence, out));
-    for (size_t i = 0; c->hide && i < (size_t)s->win.w * (size_t)s->win.h; i++)
+    if (c->hide)
+        PASS(sdm_alloc_raw(ctx, &level_m, n, sizeof *level_m, "heights between clouds"));
+    for (size_t i = 0; c->hide && i < n; i++) {
         s->h_m[i] = s->flags[i] & SDM_QA_VALID ? s->h_m[i] : out->h_m[i];
-    PASS(sdm_fill_everywhere(ctx, c->p->settings.kernels, out->h_m, s));
+        level_m[i] = (float)c->p->frame.h0_m;
+    }
+    PASS(sdm_fill_everywhere(ctx, c->p->settings.kernels, c->hide ? level_m : out->h_m, s));
     apply_bounds(c, true, s);
     return SDM_OK;
 }
