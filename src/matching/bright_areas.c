@@ -3,6 +3,7 @@
 #include "matching/pyramid.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { FLAT_HALF = 4 /* px */, MOST = 2047 /* of signed 12 bits */ };
 
@@ -68,11 +69,39 @@ static int16_t median_along(const int16_t *p, int64_t step, int64_t i, int64_t n
     return count > 0 ? sorted[count / 2] : SDM_PIXEL_NODATA;
 }
 
-/* A grey value less the median around, within the range of the kernels. */
-static int16_t flat(int grey, int median)
+/* A grey value less that around, within the range of the kernels. */
+static int16_t flat(int grey, int around)
 {
-    const int off = grey - median;
+    const int off = grey - around;
     return (int16_t)(off < -MOST ? -MOST : off > MOST ? MOST : off);
+}
+
+SdmStatus sdm_take_veil_off(SdmContext *ctx, SdmLevelImage *image)
+{
+    const int64_t w = image->w, h = image->h;
+    SDM_OWNED int16_t *veiled = NULL;
+    SDM_OWNED int32_t *sums = NULL; /* of a column's rows, and how many have data */
+    PASS(sdm_alloc_raw(ctx, &veiled, (size_t)(w * h), sizeof *veiled, "an image with veils"));
+    PASS(sdm_alloc(ctx, &sums, 2 * (size_t)w, sizeof *sums, "means of an image"));
+    memcpy(veiled, image->data, (size_t)(w * h) * sizeof *veiled);
+    for (int64_t y = -FLAT_HALF; y < h; y++) {
+        for (int64_t x = 0; x < w; x++)
+            for (int sign = -1; sign <= 1; sign += 2) {
+                const int64_t row = sign > 0 ? y + FLAT_HALF : y - FLAT_HALF - 1;
+                const int16_t v = row >= 0 && row < h ? veiled[row * w + x] : SDM_PIXEL_NODATA;
+                sums[2 * x] += v != SDM_PIXEL_NODATA ? sign * v : 0;
+                sums[2 * x + 1] += v != SDM_PIXEL_NODATA ? sign : 0;
+            }
+        int32_t sum = 0, count = 0;
+        for (int64_t x = -FLAT_HALF; x < w && y >= 0; x++) {
+            const int64_t enters = x + FLAT_HALF, leaves = x - FLAT_HALF - 1;
+            sum += (enters < w ? sums[2 * enters] : 0) - (leaves >= 0 ? sums[2 * leaves] : 0);
+            count += (enters < w ? sums[2 * enters + 1] : 0) - (leaves >= 0 ? sums[2 * leaves + 1] : 0);
+            if (x >= 0 && veiled[y * w + x] != SDM_PIXEL_NODATA)
+                image->data[y * w + x] = flat(veiled[y * w + x], sum / count);
+        }
+    }
+    return SDM_OK;
 }
 
 /* A small value that depends on the place and the view alone. */

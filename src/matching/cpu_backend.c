@@ -274,11 +274,7 @@ static SdmStatus least_squares(void *state)
 static SdmStatus hide_clouds(SdmProcessor *p, enum SdmSide side, const SdmLevelImage *from,
                              SdmLevelImage *out)
 {
-    const size_t n = (size_t)(from->w * from->h);
-    *out = *from;
-    out->data = NULL;
-    PASS(sdm_alloc_raw(p->ctx, &out->data, n, sizeof *out->data, "an image without clouds"));
-    memcpy(out->data, from->data, n * sizeof *out->data);
+    PASS(sdm_level_image_copy(p->ctx, from, out));
     return sdm_hide_bright(p->ctx, p->in->settings->hide_above[side], (int)side, out);
 }
 

@@ -17,10 +17,20 @@ void sdm_pyramid_free_pixels(SdmPyramid *p)
         sdm_level_image_free(&p->level[l]);
 }
 
+SdmStatus sdm_level_image_copy(SdmContext *ctx, const SdmLevelImage *im, SdmLevelImage *out)
+{
+    const size_t n = (size_t)(im->w * im->h);
+    *out = *im;
+    out->data = NULL;
+    PASS(sdm_alloc_raw(ctx, &out->data, n, sizeof *out->data, "a copy of an image"));
+    memcpy(out->data, im->data, n * sizeof *out->data);
+    return SDM_OK;
+}
+
 void sdm_pyramid_free(SdmPyramid *p)
 {
     sdm_pyramid_free_pixels(p);
-    sdm_free(&p->defect);
+    SDM_FREE(&p->seen.data, &p->defect);
 }
 
 /* Half `in` into rows [begin, end) of `out` (absolute rows of out's level); rows and columns outside `in` are

@@ -30,7 +30,8 @@ typedef struct SdmPyramid {
     int lmin, lmax;
     bool turned;
     SdmLevelImage level[SDM_MAX_LEVELS];
-    uint8_t *defect; /* of level 0's pixels: SdmDefect; NULL where they have none or there is no level 0 */
+    SdmLevelImage seen; /* level 0 of a left view with veils, as it is seen; else without data */
+    uint8_t *defect;    /* of level 0's pixels: SdmDefect; NULL where they have none or there is no level 0 */
 } SdmPyramid;
 
 /* Reads a window of the full-resolution image (see sdm_image_read); nodata outside. */
@@ -54,6 +55,8 @@ void sdm_level_place(const int64_t bounds[4], int level, SdmLevelImage *out);
 /* Bytes that building takes at a time besides the levels, where lmin > 0, for an image of that width. */
 int64_t sdm_pyramid_strip_bytes(int64_t width, int lmin);
 void sdm_level_image_free(SdmLevelImage *im);
+/* out: owned by the caller. */
+SdmStatus sdm_level_image_copy(SdmContext *ctx, const SdmLevelImage *im, SdmLevelImage *out);
 void sdm_pyramid_free(SdmPyramid *p);
 /* Free the pixels alone; places and mask stay.  NULL is accepted. */
 void sdm_pyramid_free_pixels(SdmPyramid *p);
@@ -73,3 +76,6 @@ int sdm_split_grey(const SdmLevelImage *image, double *share);
  * medians and become noise that depends on the place and the view (side), so that windows correlate by their
  * other pixels alone: a constant would agree with that of the other view at any height. */
 SdmStatus sdm_hide_bright(SdmContext *ctx, int above, int side, SdmLevelImage *image);
+
+/* Subtract from each pixel the mean of the 9 x 9 pixels around that have data. */
+SdmStatus sdm_take_veil_off(SdmContext *ctx, SdmLevelImage *image);

@@ -1,6 +1,7 @@
 /* A rectangle of the DEM's cells from its window of the frame. */
 // SPDX-License-Identifier: Apache-2.0
 #include "scene/scene.h"
+#include "matching/coarse_match.h"
 #include "matching/gridding.h"
 #include "matching/semi_global_surface.h"
 
@@ -124,9 +125,9 @@ static SdmWindow grow(const SdmPrepared *p, const int64_t w[4])
     return inside(p, out);
 }
 
-/* Bytes a pixel: of the window of the images (two pyramids, lattice); of the part that level 0 computes
- * (surface, two views, prior, output of a filter). */
-enum { WINDOW_BYTES = 7, PIXEL_BYTES = 23 };
+/* Bytes a pixel: of the window of the images (two pyramids, lattice; the left view with its veils); of the
+ * part that level 0 computes (surface, two views, prior, output of a filter). */
+enum { WINDOW_BYTES = 7, VEILS_BYTES = 2, PIXEL_BYTES = 23 };
 
 int64_t sdm_window_bytes(const SdmMatchSettings *set, int64_t w, int64_t h, int64_t frame_w, int64_t frame_h)
 {
@@ -135,7 +136,7 @@ int64_t sdm_window_bytes(const SdmMatchSettings *set, int64_t w, int64_t h, int6
         const int64_t halo = 2 * (int64_t)sdm_match_halo(set, i ? 0 : set->coarse_level - 1) + 16;
         const int64_t gw = w + halo < frame_w ? w + halo : frame_w,
                       gh = h + halo < frame_h ? h + halo : frame_h;
-        bytes += gw * gh * (i ? PIXEL_BYTES : WINDOW_BYTES);
+        bytes += gw * gh * (i ? PIXEL_BYTES : WINDOW_BYTES + (set->veils ? VEILS_BYTES : 0));
         bytes += i && sdm_has_labels(set) ? sdm_semi_global_bytes(set) : 0;
     }
     return bytes;
@@ -190,7 +191,7 @@ static SdmStatus begin_window(SdmContext *ctx, SdmDevicePool *queue, SdmBlockWor
                                .coarse = &p->coarse,
                                .win = &w->win,
                                .need = &w->need,
-                               .gridding = &w->gridding,
+                               .gridding = p->settings.veils ? NULL : &w->gridding,
                                .block = &w->block};
     const int lmax = sdm_device_pool_makes_levels(queue, &p->settings) ? 0 : p->settings.coarse_level - 1;
     PASS(sdm_window_open(ctx, scene, p, &w->win, &p->grid, lmax, &w->input));
@@ -203,9 +204,21 @@ static SdmStatus begin_window(SdmContext *ctx, SdmDevicePool *queue, SdmBlockWor
     return sdm_device_pool_begin(ctx, queue, &call, &w->fine, &w->slot);
 }
 
+/* The left view with its veils in place of the one that was matched. */
+static SdmStatus show_veils(SdmContext *ctx, SdmBlockWork *w)
+{
+    SdmPyramid seen = w->input.left;
+    SdmMatchInput in = w->input.in;
+    seen.level[0] = seen.seen;
+    in.left = &seen;
+    return sdm_match_left_view(ctx, &in, &w->fine.surface.win, w->fine.left);
+}
+
 /* Stage 8, where the device has not done it. */
 static SdmStatus grid_window(SdmContext *ctx, SdmBlockWork *w)
 {
+    if (w->input.left.seen.data)
+        PASS(show_veils(ctx, w));
     sdm_pyramid_free(&w->input.left); /* the largest part; not needed for gridding */
     sdm_pyramid_free(&w->input.right);
     PASS(sdm_block_alloc(ctx, w->block.col0, w->block.row0, w->block.w, w->block.h, &w->block));

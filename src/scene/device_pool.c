@@ -286,7 +286,7 @@ static void *run_slot(void *data)
 
 bool sdm_device_pool_makes_levels(const SdmDevicePool *pool, const SdmMatchSettings *set)
 {
-    return sdm_has_labels(set) || sdm_device_pool_on_device(pool);
+    return sdm_has_labels(set) || (sdm_device_pool_on_device(pool) && !set->veils);
 }
 
 SdmStatus sdm_device_pool_begin(SdmContext *ctx, SdmDevicePool *pool, const SdmMatchCall *call,

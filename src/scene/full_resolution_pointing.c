@@ -3,12 +3,14 @@
 #include "scene/prepare.h"
 
 #include "core/stats.h"
+#include "matching/semi_global_surface.h"
 #include "matching/validation.h"
 #include "scene/window_input.h"
 
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     STRIPS = 5,
@@ -25,6 +27,8 @@ enum {
 };
 
 #define FEW_AGREE_PX 0.15 /* NMAD; of accidents 0.3 px */
+#define MOST_MATCHED 0.9  /* share of the strips' pixels, from which no veils are looked for */
+#define VEILS_GAIN 0.03   /* more matches without veils, least */
 
 /* Least RMS correction of the round before for measuring the response, px; least response. */
 #define LEAST_FOUND_PX 0.02
@@ -38,7 +42,7 @@ enum { BINS = 128 /* a pixel */, SCORES = 6 };
  * rejected for their ray error alone; without signs, of those with low scores, by score from NOISY_PART of
  * the final one up to it.  Zero to begin with. */
 typedef struct RayErrors {
-    int64_t bin[2 * BINS + 1], total, low[SCORES][BINS + 1], low_total[SCORES];
+    int64_t bin[2 * BINS + 1], total, low[SCORES][BINS + 1], low_total[SCORES], tried;
 } RayErrors;
 
 static const float LEAST_LIMIT_PX = 0.25f, LEAST_TOWN_LIMIT_PX = 0.5f, LARGEST_LIMIT_PX = 0.6f;
@@ -60,6 +64,7 @@ static void count_ray_errors(const SdmMatchSettings *set, const SdmFineResult *f
         const unsigned flags = f->surface.flags[i], met = flags & (SDM_QA_VALID | SDM_QA_RAY_ERROR);
         if (!isfinite(f->ray_error_px[i]))
             continue;
+        counts->tried++;
         const float e = f->ray_error_px[i], v = e < -1.0f ? -1.0f : e > 1.0f ? 1.0f : e;
         const int bin = (int)lrintf(v * BINS), score = f->surface.score[i];
         if (score < top && (flags & SDM_QA_LOW_SCORE || (met && !(flags & SDM_QA_FILLED)))) {
@@ -119,6 +124,21 @@ static void find_limits(const RayErrors *c, SdmMatchSettings *set)
         limit_px += (own_px - limit_px) * (float)((double)c->low_total[step] / all);
     }
     set->ray_error_limit_px = limit_px;
+}
+
+/* Share of the pixels that these limits accept. */
+static double share_within(const RayErrors *c, const SdmMatchSettings *set)
+{
+    const int limit = (int)(set->ray_error_limit_px * BINS);
+    const float usual = sdm_final_score(set->cost_name), each = (1.0f - NOISY_PART) * usual / SCORES;
+    const int steps = (int)lrintf((usual - set->final_score) / each);
+    int64_t sum = 0;
+    for (int bin = -limit; bin <= limit; bin++)
+        sum += c->bin[BINS + bin];
+    for (int step = SCORES - steps; step < SCORES; step++)
+        for (int bin = 0; bin <= limit; bin++)
+            sum += c->low[step][bin];
+    return (double)sum / fmax((double)c->tried, 1.0);
 }
 
 /* ---- strips ---- */
@@ -325,6 +345,38 @@ static SdmStatus can_fit(SdmContext *ctx, const SdmTiePoints *points, bool *can)
     return SDM_OK;
 }
 
+/* Edges of veils that move lower scores and part the rays.  Where the strips lose much (errors, by the limits
+ * found), they are matched once more with what is smooth taken off the views; where that finds clearly more,
+ * all windows are matched so, by the limits that these strips show. */
+static SdmStatus judge_veils(SdmContext *ctx, const SdmScene *scene, SdmWindowInput input[STRIPS],
+                             const RayErrors *errors, SdmPrepared *p, SdmMatchSettings *found)
+{
+    SdmStatus st = SDM_OK;
+    SdmTiePoints points = {0};
+    RayErrors without = {.total = 0};
+    const double shown[2] = {COARSE + PIECES, COARSE + PIECES}, before = share_within(errors, found);
+    if (p->settings.semi_global || sdm_hides_clouds(&p->settings) ||
+        p->frame.gsd_m < SDM_SEMI_GLOBAL_BELOW_M || strcmp(p->settings.cost_name, "zncc") != 0 ||
+        before > MOST_MATCHED)
+        return SDM_OK;
+    for (int i = 0; i < STRIPS; i++) /* of views with their veils */
+        sdm_window_close(&input[i]);
+    TRY(sdm_tie_points_alloc(ctx, STRIPS * strip_room(p), &points));
+    p->settings.veils = true;
+    TRY(match_strips(ctx, scene, p, shown, input, &without, &points));
+    SdmMatchSettings other = p->settings;
+    find_limits(&without, &other);
+    const double after = share_within(&without, &other);
+    sdm_log(ctx, SDM_LOG_VERBOSE, 2, "of the strips %.1f %% are matched, %.1f %% with veils taken off",
+            100.0 * before, 100.0 * after);
+    p->settings.veils = after >= (1.0 + VEILS_GAIN) * before;
+    if (p->settings.veils)
+        *found = other;
+done:
+    sdm_tie_points_free(&points);
+    return st;
+}
+
 SdmStatus sdm_pointing_at_full_resolution(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p)
 {
     SdmStatus st = SDM_OK;
@@ -332,13 +384,14 @@ SdmStatus sdm_pointing_at_full_resolution(SdmContext *ctx, const SdmScene *scene
     SdmWindowInput input[STRIPS] = {{.in = {0}}}; /* of the strips */
     const int around = sdm_stage_enter(ctx, 2);
     SdmMatchSettings found = p->settings; /* its limits */
+    RayErrors errors;
     bool can;
     double shown[2] = {COARSE, COARSE};
     TRY(sdm_tie_points_alloc(ctx, STRIPS * strip_room(p), &points));
     const SdmPointing coarse = p->pointing;
     assert(!coarse.profile_px);
     for (int i = 0; i < ROUNDS; i++) {
-        RayErrors errors = {.total = 0};
+        errors = (RayErrors){.total = 0};
         points.count = 0;
         shown[1] = COARSE + PIECES * (i + 1) / ROUNDS;
         TRY(match_strips(ctx, scene, p, shown, input, &errors, &points));
@@ -367,6 +420,7 @@ SdmStatus sdm_pointing_at_full_resolution(SdmContext *ctx, const SdmScene *scene
             points.point[k].correction_px += (1.0 / response - 1.0) * points.point[k].residual_px;
         TRY(fit(ctx, scene, &points, response, p));
     }
+    TRY(judge_veils(ctx, scene, input, &errors, p, &found));
     p->settings.ray_error_limit_px = found.ray_error_limit_px;
     p->settings.final_score = found.final_score;
     sdm_log(ctx, SDM_LOG_VERBOSE, 2,

@@ -295,11 +295,18 @@ static bool is_of(const SdmPyramid *p, const SdmPyramidRequest *q, const int64_t
            first->x0 == place.x0 && first->y0 == place.y0 && first->w == place.w && first->h == place.h;
 }
 
-/* Hide the clouds of coarse levels; the full resolution shows them to all but the search by labels. */
+/* Hide the clouds of coarse levels; the full resolution shows them to all but the search by labels.  Veils
+ * are taken off all levels; orthoimages show the left view with them. */
 static SdmStatus hide_clouds(SdmContext *ctx, enum SdmSide side, const SdmPyramidRequest *q, SdmPyramid *p)
 {
-    for (int l = q->lmin; l > 0 && l <= q->lmax && sdm_hides_clouds(q->settings); l++)
-        PASS(sdm_hide_bright(ctx, q->settings->hide_above[side], (int)side, &p->level[l]));
+    const SdmMatchSettings *const set = q->settings;
+    if (set->veils && q->lmin == 0 && side == SDM_LEFT)
+        PASS(sdm_level_image_copy(ctx, &p->level[0], &p->seen));
+    for (int l = q->lmin; l <= q->lmax; l++)
+        if (set->veils)
+            PASS(sdm_take_veil_off(ctx, &p->level[l]));
+        else if (l > 0 && sdm_hides_clouds(set))
+            PASS(sdm_hide_bright(ctx, set->hide_above[side], (int)side, &p->level[l]));
     return SDM_OK;
 }
 

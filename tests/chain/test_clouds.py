@@ -37,6 +37,9 @@ for width, height, share, kind, seed, least, most, options in (
         (763, 753, 0.11, "layers", 315, 90, 1, ALPS + ("--relief", 2500, "--roll", -3.87, "--noise", 1.61, "--texture", 9.73, "--pointing-across", 0.57,
                                                     "--pointing-along", -0.42)),
         (696, 735, 0.64, "cirrus", 12002, 97, 0.1, ALPS + ("--relief", 300, "--noise", 1.27, "--texture", 9.46)),
+        (543, 557, 0.46, "cirrus", 2026, 97, 0.1, ALPS + ("--relief", 100, "--noise", 1.43, "--texture", 13.05, "--pointing-across", 1.54)),
+        (541, 668, 0.59, "layers", 2003, 86, 0.1, ALPS + ("--relief", 600, "--roll", 5.42, "--noise", 1.6, "--texture", 18.78, "--pointing-across", -0.77,
+                                                      "--pointing-along", -0.1)),
         (700, 700, 0.3, "broken", 41, 97, 0.5, SEA)):
     what = "%s on %g of %d px" % (kind, share, width)
     scene = t.simulate(at(what), "--width", width, "--height", height, "--cloud", share, "--cloud-kind", kind, "--seed", seed, *options)
@@ -47,6 +50,10 @@ for width, height, share, kind, seed, least, most, options in (
         t.expect(found > least and cloud < most, "%s: %.1f %% of the ground, %.2f %% cloud" % (what, found, cloud))
 made([scene], "tiles.tif", "--tile", 233, "--threads", 1)
 t.expect(t.digest(at("c.tif")) == t.digest(at("tiles.tif")), "the same ground between clouds from tiles")
+for name, options in (("whole", ()), ("tiles", ("--tile", 97))):
+    made([at("cirrus on 0.46 of 543 px")], name + ".tif", *options)
+for name in ".tif", "_ortho.tif":
+    t.expect(np.array_equal(heights(at("whole" + name)), heights(at("tiles" + name)), equal_nan=True), "the same below veils from tiles: " + name)
 
 # Bright land beside a dark, noisy sea is no cloud, and what meets at its shore no wall.
 coast = t.simulate(at("coast"), "--base", 0, "--width", 700, "--height", 700, "--pointing-across", 1.7, "--texture", 10)

@@ -49,6 +49,9 @@ images = [os.path.join(pair, "left.tif"), os.path.join(pair, "right.tif")]
 for cost in ("zncc", "census"):
     same([small], "ASTER " + cost, "--cost", cost)
 same([small], "ASTER in tiles", "--tile", 97)
+veils = t.simulate(os.path.join(work, "veils"), "--width", 543, "--height", 557, "--lon", 7, "--lat", 45, "--relief", 100, "--cloud", 0.46,
+                   "--cloud-kind", "cirrus", "--seed", 2026, "--noise", 1.43, "--texture", 13.05, "--pointing-across", 1.54)
+same([veils], "ASTER with veils")
 same([small], "ASTER in little memory", "--memory", "96M")
 same([small], "ASTER with cells of 20 pixels", "--tr", 300)  # too many points a cell: the processor grids
 same([small], "ASTER sgm", "--optimizer", "sgm")
