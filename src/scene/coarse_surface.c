@@ -367,12 +367,13 @@ static void apply_bounds(const Coarse *c, bool filled, SdmSurface *s)
 }
 
 /* Separate terrain from clouds and false matches: *out is the mask, and heights outside the terrain are
- * interpolated from it: about the nearest terrain, but between clouds, where most are guesses, about one
- * height, since steps between guesses would distort the right view. */
-static SdmStatus find_terrain(SdmContext *ctx, const Coarse *c, SdmSurface *s, SdmTerrainMask *out)
+ * interpolated from it: about the nearest terrain, from which matching goes on, but in the end, between
+ * clouds, where most are guesses, about one height: steps between guesses would distort the right view. */
+static SdmStatus find_terrain(SdmContext *ctx, const Coarse *c, bool last, SdmSurface *s, SdmTerrainMask *out)
 {
     const size_t n = (size_t)s->win.w * (size_t)s->win.h;
     const float pixel_m = (float)(c->p->frame.gsd_m * (double)(1 << s->win.level));
+    const bool even = last && c->hide;
     SDM_OWNED float *level_m = NULL;
     SDM_STAGE(ctx, 6);
     for (size_t i = 0; c->hide && i < n; i++)
@@ -380,13 +381,13 @@ static SdmStatus find_terrain(SdmContext *ctx, const Coarse *c, SdmSurface *s, S
             s->flags[i] = SDM_QA_TEXTURELESS;
     apply_bounds(c, false, s);
     PASS(sdm_terrain_mask_find(ctx, s, pixel_m, &c->evidence, out));
-    if (c->hide)
+    if (even)
         PASS(sdm_alloc_raw(ctx, &level_m, n, sizeof *level_m, "heights between clouds"));
-    for (size_t i = 0; c->hide && i < n; i++) {
+    for (size_t i = 0; c->hide && i < n; i++)
         s->h_m[i] = s->flags[i] & SDM_QA_VALID ? s->h_m[i] : out->h_m[i];
+    for (size_t i = 0; even && i < n; i++)
         level_m[i] = (float)c->p->frame.h0_m;
-    }
-    PASS(sdm_fill_everywhere(ctx, c->p->settings.kernels, c->hide ? level_m : out->h_m, s));
+    PASS(sdm_fill_everywhere(ctx, c->p->settings.kernels, even ? level_m : out->h_m, s));
     apply_bounds(c, true, s);
     return SDM_OK;
 }
@@ -395,7 +396,7 @@ static SdmStatus find_terrain(SdmContext *ctx, const Coarse *c, SdmSurface *s, S
 static SdmStatus remove_clouds(SdmContext *ctx, const Coarse *c, SdmSurface *s)
 {
     SDM_CLOSED_BY(sdm_terrain_mask_free) SdmTerrainMask terrain = {0};
-    return find_terrain(ctx, c, s, &terrain);
+    return find_terrain(ctx, c, false, s, &terrain);
 }
 
 /* Fit the pointing to the ray errors of a level's surface; the lattice follows it. */
@@ -537,7 +538,7 @@ static SdmStatus find_surface(SdmContext *ctx, Coarse *c)
     PASS(sdm_lattice_build(ctx, &c->request, &c->lattice));
     PASS(descend(ctx, c, &s));
     PASS(refine_terrain(ctx, c, &s));
-    PASS(find_terrain(ctx, c, &s, &p->terrain));
+    PASS(find_terrain(ctx, c, true, &s, &p->terrain));
     p->coarse = s;
     s = (SdmSurface){0};
     return SDM_OK;
