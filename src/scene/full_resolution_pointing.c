@@ -369,7 +369,7 @@ static SdmStatus judge_veils(SdmContext *ctx, const SdmScene *scene, SdmWindowIn
     const double after = share_within(&without, &other);
     sdm_log(ctx, SDM_LOG_VERBOSE, 2, "of the strips %.1f %% are matched, %.1f %% with veils taken off",
             100.0 * before, 100.0 * after);
-    p->settings.veils = after >= (1.0 + VEILS_GAIN) * before;
+    p->settings.veils = after > (1.0 + VEILS_GAIN) * before;
     if (p->settings.veils)
         *found = other;
 done:
