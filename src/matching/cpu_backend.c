@@ -289,10 +289,16 @@ static SdmStatus search_between_clouds(SdmProcessor *p, const SdmWindow *win)
     p->task.left_source = &left;
     p->task.right_source = &right;
     PASS(sdm_level_open(p->ctx, &p->task));
-    PASS(sdm_semi_global_surface(p->ctx, p->in, &p->task, p->coarse, false, &p->surface));
+    {
+        SDM_PROGRESS(p->ctx, 0.0, 0.5);
+        PASS(sdm_semi_global_surface(p->ctx, p->in, &p->task, p->coarse, false, &p->surface));
+    }
     PASS(sdm_keep_agreed(p->ctx, p->in, 0, &p->surface));
     PASS(sdm_surface_alloc(p->ctx, win, &areas));
-    PASS(sdm_semi_global_surface(p->ctx, p->in, &p->task, p->coarse, true, &areas));
+    {
+        SDM_PROGRESS(p->ctx, 0.5, 1.0);
+        PASS(sdm_semi_global_surface(p->ctx, p->in, &p->task, p->coarse, true, &areas));
+    }
     PASS(sdm_keep_agreed(p->ctx, p->in, SDM_AREA_SCORE, &areas));
     PASS(sdm_join_agreed(p->ctx, &areas, &p->surface, &p->agreed_m));
     sdm_level_close(&p->task);

@@ -368,12 +368,12 @@ static void apply_bounds(const Coarse *c, bool filled, SdmSurface *s)
 
 /* Separate terrain from clouds and false matches: *out is the mask, and heights outside the terrain are
  * interpolated from it: about the nearest terrain, from which matching goes on, but in the end, between
- * clouds, where most are guesses, about one height: steps between guesses would distort the right view. */
+ * clouds, where most are guesses, as means of the heights around: steps would distort the right view. */
 static SdmStatus find_terrain(SdmContext *ctx, const Coarse *c, bool last, SdmSurface *s, SdmTerrainMask *out)
 {
     const size_t n = (size_t)s->win.w * (size_t)s->win.h;
     const float pixel_m = (float)(c->p->frame.gsd_m * (double)(1 << s->win.level));
-    const bool even = last && c->hide;
+    const bool even = last && c->hide && !c->settings.semi_global;
     SDM_OWNED float *level_m = NULL;
     SDM_STAGE(ctx, 6);
     for (size_t i = 0; c->hide && i < n; i++)

@@ -28,7 +28,7 @@ enum {
 
 #define FEW_AGREE_PX 0.15 /* NMAD; of accidents 0.3 px */
 #define MOST_MATCHED 0.9  /* share of the strips' pixels, from which no veils are looked for */
-#define VEILS_GAIN 0.03   /* more matches without veils, least */
+#define VEILS_GAIN 0.02   /* least gain, as a share, of matches with veils taken off */
 
 /* Least RMS correction of the round before for measuring the response, px; least response. */
 #define LEAST_FOUND_PX 0.02
@@ -345,33 +345,40 @@ static SdmStatus can_fit(SdmContext *ctx, const SdmTiePoints *points, bool *can)
     return SDM_OK;
 }
 
-/* Edges of veils that move lower scores and part the rays.  Where the strips lose much (errors, by the limits
- * found), they are matched once more with what is smooth taken off the views; where that finds clearly more,
- * all windows are matched so, by the limits that these strips show. */
-static SdmStatus judge_veils(SdmContext *ctx, const SdmScene *scene, SdmWindowInput input[STRIPS],
-                             const RayErrors *errors, SdmPrepared *p, SdmMatchSettings *found)
+/* Edges of veils that move lower scores and part the rays.  Where the strips lose much, they are matched once
+ * more, as they are and with what is smooth taken off the views; where the stricter of both limits accept
+ * clearly more of the latter, all windows are matched so, by the limits that it shows.  share: accepted by the
+ * limits found. */
+static SdmStatus judge_veils(SdmContext *ctx, const SdmScene *scene, double share,
+                             SdmWindowInput input[STRIPS], SdmPrepared *p, SdmMatchSettings *found)
 {
     SdmStatus st = SDM_OK;
     SdmTiePoints points = {0};
-    RayErrors without = {.total = 0};
-    const double shown[2] = {COARSE + PIECES, COARSE + PIECES}, before = share_within(errors, found);
+    RayErrors errors[2] = {{.total = 0}, {.total = 0}}; /* veils taken off: 1 */
+    SdmMatchSettings limits[2], strict = p->settings;
+    const double shown[2] = {COARSE + PIECES, COARSE + PIECES};
     if (p->settings.semi_global || sdm_hides_clouds(&p->settings) ||
         p->frame.gsd_m < SDM_SEMI_GLOBAL_BELOW_M || strcmp(p->settings.cost_name, "zncc") != 0 ||
-        before > MOST_MATCHED)
+        share > MOST_MATCHED)
         return SDM_OK;
-    for (int i = 0; i < STRIPS; i++) /* of views with their veils */
-        sdm_window_close(&input[i]);
     TRY(sdm_tie_points_alloc(ctx, STRIPS * strip_room(p), &points));
-    p->settings.veils = true;
-    TRY(match_strips(ctx, scene, p, shown, input, &without, &points));
-    SdmMatchSettings other = p->settings;
-    find_limits(&without, &other);
-    const double after = share_within(&without, &other);
+    for (int k = 0; k < 2; k++) {
+        p->settings.veils = k;
+        points.count = 0;
+        TRY(match_strips(ctx, scene, p, shown, input, &errors[k], &points));
+        for (int i = 0; i < STRIPS; i++) /* of views with their veils */
+            sdm_window_close(&input[i]);
+        limits[k] = p->settings;
+        find_limits(&errors[k], &limits[k]);
+    }
+    strict.ray_error_limit_px = fminf(limits[0].ray_error_limit_px, limits[1].ray_error_limit_px);
+    strict.final_score = fmaxf(limits[0].final_score, limits[1].final_score);
+    const double seen = share_within(&errors[0], &strict), taken_off = share_within(&errors[1], &strict);
     sdm_log(ctx, SDM_LOG_VERBOSE, 2, "of the strips %.1f %% are matched, %.1f %% with veils taken off",
-            100.0 * before, 100.0 * after);
-    p->settings.veils = after > (1.0 + VEILS_GAIN) * before;
+            100.0 * seen, 100.0 * taken_off);
+    p->settings.veils = taken_off > (1.0 + VEILS_GAIN) * seen;
     if (p->settings.veils)
-        *found = other;
+        *found = limits[1];
 done:
     sdm_tie_points_free(&points);
     return st;
@@ -420,7 +427,8 @@ SdmStatus sdm_pointing_at_full_resolution(SdmContext *ctx, const SdmScene *scene
             points.point[k].correction_px += (1.0 / response - 1.0) * points.point[k].residual_px;
         TRY(fit(ctx, scene, &points, response, p));
     }
-    TRY(judge_veils(ctx, scene, input, &errors, p, &found));
+    if (can)
+        TRY(judge_veils(ctx, scene, share_within(&errors, &found), input, p, &found));
     p->settings.ray_error_limit_px = found.ray_error_limit_px;
     p->settings.final_score = found.final_score;
     sdm_log(ctx, SDM_LOG_VERBOSE, 2,

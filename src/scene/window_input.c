@@ -295,9 +295,9 @@ static bool is_of(const SdmPyramid *p, const SdmPyramidRequest *q, const int64_t
            first->x0 == place.x0 && first->y0 == place.y0 && first->w == place.w && first->h == place.h;
 }
 
-/* Hide the clouds of coarse levels; the full resolution shows them to all but the search by labels.  Veils
- * are taken off all levels; orthoimages show the left view with them. */
-static SdmStatus hide_clouds(SdmContext *ctx, enum SdmSide side, const SdmPyramidRequest *q, SdmPyramid *p)
+/* Hide the clouds of coarse levels; the full resolution shows them to all but the search by labels.  Take
+ * veils off all levels; orthoimages show the left view with them. */
+static SdmStatus prepare_levels(SdmContext *ctx, enum SdmSide side, const SdmPyramidRequest *q, SdmPyramid *p)
 {
     const SdmMatchSettings *const set = q->settings;
     if (set->veils && q->lmin == 0 && side == SDM_LEFT)
@@ -349,7 +349,7 @@ static SdmStatus open_pyramid(SdmContext *ctx, enum SdmSide side, const SdmPyram
     const SdmPyramidSource source = {.kernels = set->kernels, .read = read_view, .user = &reader};
     TRY(sdm_pyramid_build(ctx, &source, b, q->lmin, q->lmax, out));
     out->turned = turned;
-    TRY(hide_clouds(ctx, side, q, out));
+    TRY(prepare_levels(ctx, side, q, out));
     if (q->lmin == 0 && sdm_hides_clouds(set))
         TRY(mark_bright(ctx, set->hide_above[side], &out->level[0], &reader.defect));
     out->defect = reader.defect;
