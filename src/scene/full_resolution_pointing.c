@@ -345,9 +345,9 @@ static SdmStatus can_fit(SdmContext *ctx, const SdmTiePoints *points, bool *can)
     return SDM_OK;
 }
 
-/* Edges of veils that move lower scores and part the rays.  Where the strips lose much, they are matched once
- * more, as they are and with what is smooth taken off the views; where the stricter of both limits accept
- * clearly more of the latter, all windows are matched so, by the limits that it shows.  share: accepted by the
+/* Edges of veils that move lower scores and part the rays.  Where the strips lose much, they are matched
+ * twice more, as they are and with what is smooth taken off the views.  Where the stricter of both limits
+ * accept clearly more of the latter, all windows are matched so, by its own limits.  share: accepted by the
  * limits found. */
 static SdmStatus judge_veils(SdmContext *ctx, const SdmScene *scene, double share,
                              SdmWindowInput input[STRIPS], SdmPrepared *p, SdmMatchSettings *found)
