@@ -1,4 +1,4 @@
-/* An image level -> its bright areas, and the level without them. */
+/* An image level -> its bright areas, and the level without them or without veils. */
 // SPDX-License-Identifier: Apache-2.0
 #include "matching/pyramid.h"
 
