@@ -28,7 +28,7 @@ enum {
 
 #define FEW_AGREE_PX 0.15 /* NMAD; of accidents 0.3 px */
 #define MOST_MATCHED 0.9  /* share of the strips' pixels, from which no veils are looked for */
-#define VEILS_GAIN 0.02   /* least gain, as a share, of matches with veils taken off */
+#define VEILS_GAIN 0.07   /* least gain, as a share, of matches with veils taken off */
 
 /* Least RMS correction of the round before for measuring the response, px; least response. */
 #define LEAST_FOUND_PX 0.02
