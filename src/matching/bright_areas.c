@@ -51,22 +51,42 @@ static bool is_beside_bright(const SdmLevelImage *image, int above, int64_t x, i
     return false;
 }
 
-/* Median of those of the pixels up to FLAT_HALF from pixel i of n, `step` apart, that have data. */
-static int16_t median_along(const int16_t *p, int64_t step, int64_t i, int64_t n)
+/* Sorted values of a window. */
+typedef struct Sorted {
+    int count;
+    int16_t value[2 * FLAT_HALF + 1];
+} Sorted;
+
+static void take_in(int16_t v, Sorted *s)
 {
-    int16_t sorted[2 * FLAT_HALF + 1];
-    int count = 0;
-    for (int64_t k = i > FLAT_HALF ? i - FLAT_HALF : 0; k <= i + FLAT_HALF && k < n; k++) {
-        const int16_t v = p[k * step];
-        int at = count;
-        if (v == SDM_PIXEL_NODATA)
-            continue;
-        for (; at > 0 && sorted[at - 1] > v; at--)
-            sorted[at] = sorted[at - 1];
-        sorted[at] = v;
-        count++;
+    int at = s->count++;
+    for (; at > 0 && s->value[at - 1] > v; at--)
+        s->value[at] = s->value[at - 1];
+    s->value[at] = v;
+}
+
+static void take_out(int16_t v, Sorted *s)
+{
+    int at = 0;
+    while (s->value[at] != v)
+        at++;
+    for (s->count--; at < s->count; at++)
+        s->value[at] = s->value[at + 1];
+}
+
+/* The median about each of n pixels, `step` apart, of those up to FLAT_HALF from it that have data. */
+static void find_medians(const int16_t *p, int64_t n, int64_t step, int16_t *out)
+{
+    Sorted s = {0};
+    for (int64_t i = -FLAT_HALF; i < n; i++) {
+        const int64_t enters = i + FLAT_HALF, leaves = i - FLAT_HALF - 1;
+        if (leaves >= 0 && p[leaves * step] != SDM_PIXEL_NODATA)
+            take_out(p[leaves * step], &s);
+        if (enters < n && p[enters * step] != SDM_PIXEL_NODATA)
+            take_in(p[enters * step], &s);
+        if (i >= 0)
+            out[i * step] = s.count > 0 ? s.value[s.count / 2] : SDM_PIXEL_NODATA;
     }
-    return count > 0 ? sorted[count / 2] : SDM_PIXEL_NODATA;
 }
 
 /* A grey value less that around, within the range of the kernels. */
@@ -116,9 +136,9 @@ static int16_t noise_at(int64_t x, int64_t y, int side)
 SdmStatus sdm_hide_bright(SdmContext *ctx, int above, int side, SdmLevelImage *image)
 {
     const int64_t w = image->w, h = image->h;
-    SDM_OWNED int16_t *dark = NULL, *rows = NULL; /* no data where bright */
-    PASS(sdm_alloc_raw(ctx, &dark, (size_t)(w * h), sizeof *dark, "an image without clouds"));
-    PASS(sdm_alloc_raw(ctx, &rows, (size_t)(w * h), sizeof *rows, "an image without clouds"));
+    SDM_OWNED int16_t *dark = NULL, *rows = NULL, *around = NULL; /* no data where bright */
+    PASS(SDM_ALLOC_RAW(ctx, "an image without clouds", SDM_ARRAY(dark, (size_t)(w * h)),
+                       SDM_ARRAY(rows, (size_t)(w * h)), SDM_ARRAY(around, (size_t)(w * h))));
 #pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static)
     for (int64_t y = 0; y < h; y++)
         for (int64_t x = 0; x < w; x++)
@@ -126,14 +146,16 @@ SdmStatus sdm_hide_bright(SdmContext *ctx, int above, int side, SdmLevelImage *i
                 is_beside_bright(image, above, x, y) ? SDM_PIXEL_NODATA : image->data[y * w + x];
 #pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static)
     for (int64_t y = 0; y < h; y++)
-        for (int64_t x = 0; x < w; x++)
-            rows[y * w + x] = median_along(dark + y * w, 1, x, w);
+        find_medians(dark + y * w, w, 1, rows + y * w);
+#pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static)
+    for (int64_t x = 0; x < w; x++)
+        find_medians(rows + x, h, w, around + x);
 #pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(static)
     for (int64_t y = 0; y < h; y++)
         for (int64_t x = 0; x < w; x++) {
             const int64_t i = y * w + x;
             if (dark[i] != SDM_PIXEL_NODATA)
-                image->data[i] = flat(dark[i], median_along(rows + x, w, y, h));
+                image->data[i] = flat(dark[i], around[i]);
             else if (image->data[i] != SDM_PIXEL_NODATA)
                 image->data[i] = noise_at(image->x0 + x, image->y0 + y, side);
         }

@@ -126,9 +126,10 @@ static double share_matched(const SdmSurface *s)
 
 /* Keep, pixel by pixel, the better of two matched surfaces; `rival` keeps the best score of the heights that
  * lost and differ by more than tol_m. */
-static void keep_better(const SdmSurface *fresh, float tol_m, SdmSurface *best, uint8_t *rival)
+static void keep_better(const SdmSurface *fresh, float tol_m, int threads, SdmSurface *best, uint8_t *rival)
 {
     const size_t n = (size_t)best->win.w * (size_t)best->win.h;
+#pragma omp parallel for num_threads(threads) schedule(static)
     for (size_t i = 0; i < n; i++) {
         const bool same = fabsf(fresh->h_m[i] - best->h_m[i]) <= tol_m;
         const bool wins = (fresh->flags[i] & SDM_QA_VALID) &&
@@ -154,6 +155,7 @@ static SdmStatus try_plane(SdmProcessor *p, const SdmPass *pass, float offset_m,
                            float *plane, SdmSurface *s)
 {
     const int w = s->win.w, h = s->win.h;
+#pragma omp parallel for num_threads(sdm_threads(p->ctx)) schedule(static)
     for (int y = 0; y < h; y++)
         for (int x = 0; x < w; x++) {
             const size_t i = (size_t)y * (size_t)w + (size_t)x;
@@ -182,10 +184,10 @@ static SdmStatus sweep_planes(SdmProcessor *p, const SdmCoarsestSearch *q)
         s->score[i] = 0;
     }
     PASS(sdm_surface_alloc(p->ctx, &s->win, &fresh));
-    for (size_t t = 0; t < sizeof tilts / sizeof *tilts; t++)
+    for (size_t t = 0; t < (q->level ? 1 : sizeof tilts / sizeof *tilts); t++)
         for (int k = -(planes / 2); k <= planes / 2; k++) {
             PASS(try_plane(p, &pass, (float)(k * step) * metre, tilts[t] * (float)q->pixel_m, plane, &fresh));
-            keep_better(&fresh, 2.0f * metre, s, rival);
+            keep_better(&fresh, 2.0f * metre, sdm_threads(p->ctx), s, rival);
         }
     for (size_t i = 0; i < n; i++)
         if ((s->flags[i] & SDM_QA_VALID) && (float)s->score[i] - (float)rival[i] < MIN_MARGIN * 250.0f)
@@ -205,6 +207,8 @@ SdmStatus sdm_coarsest_search(SdmContext *ctx, const SdmMatchInput *in, const Sd
     PASS(sweep_planes(&p, q));
     PASS(sdm_run_sequence(ctx, in, &b, &win, SDM_SEQUENCE_CLEAN, NULL));
     *matched = share_matched(&p.surface);
+    if (q->level)
+        return SDM_OK;
     PASS(sdm_fill_everywhere(ctx, in->settings->kernels, p.prior, &p.surface));
     return sdm_processor_ops.step[SDM_STEP_SMOOTH](&p);
 }

@@ -31,6 +31,7 @@ typedef struct SdmCoarsestSearch {
     double half_range_px; /* residuals to search, level pixels */
     double pixel_m;       /* ground size of a level pixel */
     int v_shift;          /* the right view is sampled so many rows further down */
+    bool level;           /* about level planes alone; gaps stay open */
 } SdmCoarsestSearch;
 /* Match about planes, level and tilted, through the prior surface s, and keep the best of each pixel; on
  * return cleaned and filled.  *matched: share of the pixels seen by both views that were matched. */

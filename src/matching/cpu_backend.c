@@ -386,7 +386,7 @@ static SdmStatus fill_holes(void *state)
     SDM_STAGE(p->ctx, 7);
     PASS(sdm_alloc_raw(p->ctx, &filled, n, 1, "the fill mask"));
     if (sdm_hides_clouds(p->in->settings))
-        sdm_fill_gaps(p->ctx, p->in, p->agreed_m, s, filled);
+        PASS(sdm_fill_gaps(p->ctx, p->in, p->agreed_m, s, filled));
     else
         PASS(sdm_surface_fill(p->ctx, p->in->settings->kernels, s, p->refined.h_m, &sdm_fill_hole, NULL,
                               filled));

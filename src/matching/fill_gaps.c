@@ -1,34 +1,69 @@
 /* Heights between clouds: of the labels, and of weighted least-squares planes through the matches around. */
 // SPDX-License-Identifier: Apache-2.0
-#include "matching/validation.h"
+#include "core/vector_loops.h"
 #include "matching/pieces.h"
+#include "matching/validation.h"
 
 #include <math.h>
 
 enum { FAR_STEP = 2 /* px, where few heights are near */, HALF = SDM_GAP_HALF / FAR_STEP, NEAR_PX2 = 4 };
+enum { SIDE = 2 * HALF + 1 /* of the heights that a plane goes through */ };
 #define LEAST_WEIGHT 0.5   /* of the heights around: a plane from afar errs */
 #define FAR_RMS_M 30.0     /* of the heights about a plane from afar, at most */
 #define PIECE_STEP_PX 1.0f /* between neighbours of a piece, at most */
 #define RIDGE_PX2 5.0 /* added to the spread of the places, so that few of them on a line tilt no plane */
 
-/* Weighted sums about a pixel; z: heights. */
+/* Heights that planes go through. */
+typedef struct Known {
+    int w, h;
+    const float *h_m;                        /* h x w, NaN: none */
+    int32_t *before;                         /* h x (w + 1): of a row, how many lie before a column; owned */
+    double weight[FAR_STEP][HALF + 1][SIDE]; /* by step, px, less 1, and rows off */
+} Known;
+
+/* Weighted sums of the columns of heights about a pixel; z: heights, v: px down. */
+typedef struct ColumnSums {
+    double n[SIDE], v[SIDE], vv[SIDE], z[SIDE], vz[SIDE], zz[SIDE];
+} ColumnSums;
+
+/* Sums of all columns; u: px along. */
 typedef struct PlaneSums {
     double n, u, v, uu, uv, vv, z, uz, vz, zz;
 } PlaneSums;
 
-static void add_height(PlaneSums *s, int i, int j, double z)
+/* Columns from .. to - 1 of a row of heights `step` px apart. */
+SDM_VECTOR_LOOPS static void add_row(const double *restrict weight, const float *restrict h_m, int step,
+                                     double v, int from, int to, ColumnSums *restrict s)
 {
-    const double k = 1.0 / (NEAR_PX2 + i * i + j * j);
-    s->n += k;
-    s->u += k * i;
-    s->v += k * j;
-    s->uu += k * i * i;
-    s->uv += k * i * j;
-    s->vv += k * j * j;
-    s->z += k * z;
-    s->uz += k * i * z;
-    s->vz += k * j * z;
-    s->zz += k * z * z;
+    for (int c = from; c < to; c++) {
+        const float at = h_m[(c - HALF) * step];
+        const double z = isnan(at) ? 0.0 : (double)at, k = isnan(at) ? 0.0 : weight[c];
+        s->n[c] += k;
+        s->v[c] += k * v;
+        s->vv[c] += k * v * v;
+        s->z[c] += k * z;
+        s->vz[c] += k * z * v;
+        s->zz[c] += k * z * z;
+    }
+}
+
+static PlaneSums join_columns(const ColumnSums *c, int step)
+{
+    PlaneSums s = {0};
+    for (int i = 0; i < SIDE; i++) {
+        const double u = (i - HALF) * step;
+        s.n += c->n[i];
+        s.u += c->n[i] * u;
+        s.uu += c->n[i] * u * u;
+        s.v += c->v[i];
+        s.uv += c->v[i] * u;
+        s.vv += c->vv[i];
+        s.z += c->z[i];
+        s.uz += c->z[i] * u;
+        s.vz += c->vz[i];
+        s.zz += c->zz[i];
+    }
+    return s;
 }
 
 /* The plane's height at the pixel; *square: the mean square of the heights about it. */
@@ -42,21 +77,23 @@ static double height_of(const PlaneSums *s, double *square)
     return (s->z - du * s->u - dv * s->v) / s->n;
 }
 
-/* Through every step-th of the matches around (x, y); false: too few, or too rough a ground. */
-static bool find_height(const SdmSurface *s, const float *agreed_m, int x, int y, int step, float *height)
+/* Through every step-th of the heights around (x, y); false: too few, or too rough a ground. */
+static bool find_height(const Known *k, int x, int y, int step, float *height)
 {
-    const int w = s->win.w, h = s->win.h;
+    const int left = x / step < HALF ? x / step : HALF, after = (k->w - 1 - x) / step,
+              right = after < HALF ? after : HALF;
+    ColumnSums columns = {0};
     double square;
-    PlaneSums sums = {0};
-    for (int j = -HALF * step; j <= HALF * step; j += step)
-        for (int i = -HALF * step; i <= HALF * step; i += step) {
-            if (x + i < 0 || x + i >= w || y + j < 0 || y + j >= h)
-                continue;
-            const size_t at = (size_t)(y + j) * (size_t)w + (size_t)(x + i);
-            const float h_m = s->flags[at] & SDM_QA_VALID ? s->h_m[at] : agreed_m[at];
-            if (!isnan(h_m))
-                add_height(&sums, i, j, (double)h_m);
-        }
+    for (int j = -HALF; j <= HALF; j++) {
+        const int row = y + j * step;
+        if (row < 0 || row >= k->h)
+            continue;
+        const int32_t *const before = k->before + (size_t)row * ((size_t)k->w + 1) + x;
+        if (before[right * step + 1] > before[-left * step])
+            add_row(k->weight[step - 1][j < 0 ? -j : j], k->h_m + (size_t)row * (size_t)k->w + x, step,
+                    j * step, HALF - left, HALF + right + 1, &columns);
+    }
+    const PlaneSums sums = join_columns(&columns, step);
     if (sums.n * step * step < LEAST_WEIGHT)
         return false;
     *height = (float)height_of(&sums, &square);
@@ -72,15 +109,19 @@ static bool is_bright(const SdmPyramid *p, const double at[2])
     return x >= 0 && y >= 0 && x < im->w && y < im->h && p->defect[y * im->w + x] & SDM_DEFECT_BRIGHT;
 }
 
-/* Do both views show a height of pixel (x, y) darker than clouds? */
-static bool is_dark(const SdmMatchInput *in, const SdmWindow *win, int x, int y, float height)
+/* Does the left view show pixel (x, y) darker than clouds? */
+static bool is_dark_left(const SdmMatchInput *in, const SdmWindow *win, int x, int y)
 {
-    const double u = (double)(win->u0 + x), v = (double)(win->v0 + y);
     double at[2];
-    sdm_lattice_left(in->lattice, u, v, at);
-    if (is_bright(in->left, at))
-        return false;
-    sdm_lattice_right(in->lattice, u, v, (double)height, at);
+    sdm_lattice_left(in->lattice, (double)(win->u0 + x), (double)(win->v0 + y), at);
+    return !is_bright(in->left, at);
+}
+
+/* Does the right view show it so, at a height? */
+static bool is_dark_right(const SdmMatchInput *in, const SdmWindow *win, int x, int y, float height)
+{
+    double at[2];
+    sdm_lattice_right(in->lattice, (double)(win->u0 + x), (double)(win->v0 + y), (double)height, at);
     return !is_bright(in->right, at);
 }
 
@@ -92,7 +133,8 @@ SdmStatus sdm_keep_agreed(SdmContext *ctx, const SdmMatchInput *in, int least, S
     for (int y = 0; y < s->win.h; y++)
         for (int x = 0; x < s->win.w; x++) {
             const size_t i = (size_t)y * (size_t)s->win.w + (size_t)x;
-            if (s->score[i] < least || !is_dark(in, &s->win, x, y, s->h_m[i]))
+            if (s->score[i] < least || !is_dark_left(in, &s->win, x, y) ||
+                !is_dark_right(in, &s->win, x, y, s->h_m[i]))
                 s->flags[i] = SDM_QA_ISOLATED;
         }
     return sdm_drop_pieces(ctx, &pieces, SDM_GAP_PIECE, 0, 0);
@@ -113,20 +155,45 @@ SdmStatus sdm_join_agreed(SdmContext *ctx, const SdmSurface *areas, SdmSurface *
     return SDM_OK;
 }
 
-void sdm_fill_gaps(SdmContext *ctx, const SdmMatchInput *in, const float *agreed_m, SdmSurface *s,
-                   uint8_t *filled)
+/* Add the matches to the heights known, and count these. */
+static void count_known(const SdmSurface *s, int y, float *known_m, int32_t *before)
 {
-    const int w = s->win.w;
-#pragma omp parallel for num_threads(sdm_threads(ctx)) schedule(dynamic, 4)
-    for (int y = 0; y < s->win.h; y++)
+    const size_t w = (size_t)s->win.w, row = (size_t)y * w;
+    before += row + (size_t)y;
+    *before = 0;
+    for (size_t x = 0; x < w; x++) {
+        if (s->flags[row + x] & SDM_QA_VALID)
+            known_m[row + x] = s->h_m[row + x];
+        before[x + 1] = before[x] + !isnan(known_m[row + x]);
+    }
+}
+
+SdmStatus sdm_fill_gaps(SdmContext *ctx, const SdmMatchInput *in, float *known_m, SdmSurface *s,
+                        uint8_t *filled)
+{
+    const int w = s->win.w, h = s->win.h, threads = sdm_threads(ctx);
+    SDM_OWNED int32_t *before = NULL;
+    PASS(sdm_alloc_raw(ctx, &before, ((size_t)w + 1) * (size_t)h, sizeof *before, "heights between clouds"));
+    Known k = {.w = w, .h = h, .h_m = known_m, .before = before};
+    for (int step = 1; step <= FAR_STEP; step++)
+        for (int j = 0; j <= HALF; j++)
+            for (int i = -HALF; i <= HALF; i++)
+                k.weight[step - 1][j][HALF + i] = 1.0 / (NEAR_PX2 + step * step * (i * i + j * j));
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int y = 0; y < h; y++)
+        count_known(s, y, known_m, before);
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 4)
+    for (int y = 0; y < h; y++)
         for (int x = 0; x < w; x++) {
             const size_t i = (size_t)y * (size_t)w + (size_t)x;
-            float height = agreed_m[i];
+            float height = known_m[i];
             filled[i] = !(s->flags[i] & (SDM_QA_VALID | SDM_QA_OUTSIDE)) &&
-                        (!isnan(height) || ((find_height(s, agreed_m, x, y, 1, &height) ||
-                                             find_height(s, agreed_m, x, y, FAR_STEP, &height)) &&
-                                            is_dark(in, &s->win, x, y, height)));
-            if (filled[i]) /* no plane goes through it but by agreed_m */
+                        (!isnan(height) ||
+                         (is_dark_left(in, &s->win, x, y) &&
+                          (find_height(&k, x, y, 1, &height) || find_height(&k, x, y, FAR_STEP, &height)) &&
+                          is_dark_right(in, &s->win, x, y, height)));
+            if (filled[i])
                 s->h_m[i] = height;
         }
+    return SDM_OK;
 }

@@ -99,13 +99,19 @@ void sdm_match_wide(SdmMatchSettings *set);
 enum {
     SDM_SEMI_GLOBAL_RANGE_MAX = 100, /* px: labels reach at most so far from the base on either side */
     SDM_SEMI_GLOBAL_BLOCK = 256,     /* px: side of a block */
-    SDM_SEMI_GLOBAL_OVERLAP = 64,    /* px around it: half for the paths to settle, half for the filters */
+    SDM_SEMI_GLOBAL_OVERLAP = 64,    /* px around it: half for paths to settle, half for filters */
     SDM_SEMI_GLOBAL_WORD = 5         /* px: side of a census word */
 };
+
+/* Between clouds no filters follow. */
+static inline int sdm_semi_global_overlap(const SdmMatchSettings *set)
+{
+    return set->semi_global ? SDM_SEMI_GLOBAL_OVERLAP : SDM_SEMI_GLOBAL_OVERLAP / 2;
+}
 
 /* Pixels of the frame around a pixel on which its height depends. */
 static inline int sdm_semi_global_reach(const SdmMatchSettings *set)
 {
-    return SDM_SEMI_GLOBAL_BLOCK - 1 + SDM_SEMI_GLOBAL_OVERLAP + 2 * set->label_range_px +
+    return SDM_SEMI_GLOBAL_BLOCK - 1 + sdm_semi_global_overlap(set) + 2 * set->label_range_px +
            SDM_SEMI_GLOBAL_WORD / 2;
 }

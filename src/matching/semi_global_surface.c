@@ -85,16 +85,23 @@ static int base_half(double gsd_m, int level)
     return half < 2 ? 2 : half;
 }
 
-/* Lowest and highest terrain. */
-static void find_terrain(const SdmSurface *coarse, float range_m[2])
+/* Lowest and highest terrain of columns box[0]..box[2] and rows box[1]..box[3]; false: there is none. */
+static bool find_terrain(const SdmSurface *coarse, const int box[4], float range_m[2])
 {
-    range_m[0] = INFINITY;
-    range_m[1] = -INFINITY;
-    for (size_t i = 0; i < (size_t)coarse->win.w * (size_t)coarse->win.h; i++)
-        if (coarse->flags[i] & SDM_QA_VALID) {
-            range_m[0] = fminf(range_m[0], coarse->h_m[i]);
-            range_m[1] = fmaxf(range_m[1], coarse->h_m[i]);
+    float lo = INFINITY, hi = -INFINITY;
+    for (int j = box[1] > 0 ? box[1] : 0; j <= box[3] && j < coarse->win.h; j++)
+        for (int i = box[0] > 0 ? box[0] : 0; i <= box[2] && i < coarse->win.w; i++) {
+            const size_t at = (size_t)j * (size_t)coarse->win.w + (size_t)i;
+            if (coarse->flags[at] & SDM_QA_VALID) {
+                lo = fminf(lo, coarse->h_m[at]);
+                hi = fmaxf(hi, coarse->h_m[at]);
+            }
         }
+    if (lo > hi)
+        return false;
+    range_m[0] = lo;
+    range_m[1] = hi;
+    return true;
 }
 
 /* The base over a part of the coarse surface; other parts give the same heights.  level: the middle height of
@@ -119,7 +126,7 @@ static SdmStatus find_base(SdmContext *ctx, const SdmSurface *coarse, double gsd
         memcpy(out->h_m + (size_t)y * (size_t)out->win.w,
                coarse->h_m + (size_t)(v0 - all->v0 + y) * (size_t)all->w + (size_t)(u0 - all->u0),
                (size_t)out->win.w * sizeof *out->h_m);
-    find_terrain(coarse, out->terrain_m);
+    find_terrain(coarse, (const int[4]){0, 0, all->w, all->h}, out->terrain_m);
     if (!level) {
         PASS(mean_windows(ctx, &out->win, half, out->h_m));
         return mean_windows(ctx, &out->win, half, out->h_m);
@@ -162,16 +169,20 @@ static float unseen_px(const SdmMatchSettings *set)
 }
 
 /* Widen lo..hi (px) by the coarse pixels of columns i0..i1 and rows j0..j1 of the base; between clouds, where
- * these are often guesses, by all terrain. */
+ * these are often guesses, by all terrain there, or of the scene. */
 static void widen_range(const SdmSurface *coarse, const Base *base, const int box[4],
                         const SdmMatchSettings *set, float range[2])
 {
+    const int du = (int)(base->win.u0 - coarse->win.u0), dv = (int)(base->win.v0 - coarse->win.v0);
+    const int there[4] = {box[0] + du, box[1] + dv, box[2] + du, box[3] + dv};
+    float terrain_m[2] = {base->terrain_m[0], base->terrain_m[1]};
+    if (sdm_hides_clouds(set))
+        find_terrain(coarse, there, terrain_m);
     for (int j = box[1] > 0 ? box[1] : 0; j <= box[3] && j < base->win.h; j++)
         for (int i = box[0] > 0 ? box[0] : 0; i <= box[2] && i < base->win.w; i++) {
-            const size_t at = (size_t)(base->win.v0 - coarse->win.v0 + j) * (size_t)coarse->win.w +
-                              (size_t)(base->win.u0 - coarse->win.u0 + i);
+            const size_t at = (size_t)(dv + j) * (size_t)coarse->win.w + (size_t)(du + i);
             for (int k = 0; k < 2; k++) {
-                const float h = sdm_hides_clouds(set) ? base->terrain_m[k] : coarse->h_m[at],
+                const float h = sdm_hides_clouds(set) ? terrain_m[k] : coarse->h_m[at],
                             d = (h - base->h_m[(size_t)j * (size_t)base->win.w + (size_t)i]) * set->px_per_m;
                 range[0] = d < range[0] ? d : range[0];
                 range[1] = d > range[1] ? d : range[1];
@@ -465,18 +476,19 @@ static void block_range(const Work *w, const int64_t u[2], const int64_t v[2], i
 static void place_block(const Work *w, int64_t u0, int64_t v0, Block *b)
 {
     const SdmWindow *const win = &w->s->win;
-    const int64_t u[2] = {u0 - OVERLAP, u0 + BLOCK + OVERLAP}, v[2] = {v0 - OVERLAP, v0 + BLOCK + OVERLAP};
+    const int overlap = sdm_semi_global_overlap(w->in->settings);
+    const int64_t u[2] = {u0 - overlap, u0 + BLOCK + overlap}, v[2] = {v0 - overlap, v0 + BLOCK + overlap};
     const int x = (int)(u0 - win->u0), y = (int)(v0 - win->v0);
     int range[2];
     block_range(w, u, v, range);
-    const int wide = OVERLAP + (range[1] > -range[0] ? range[1] : -range[0]);
+    const int wide = overlap + (range[1] > -range[0] ? range[1] : -range[0]);
     *b = (Block){.x0 = sdm_clamp(x, 0, win->w),
                  .y0 = sdm_clamp(y, 0, win->h),
                  .x1 = sdm_clamp(x + BLOCK, 0, win->w),
                  .y1 = sdm_clamp(y + BLOCK, 0, win->h),
                  .ex = sdm_clamp(x - wide, 0, win->w),
-                 .ey = sdm_clamp(y - OVERLAP, 0, win->h)};
-    const int right = sdm_clamp(x + BLOCK + wide, 0, win->w), low = sdm_clamp(y + BLOCK + OVERLAP, 0, win->h);
+                 .ey = sdm_clamp(y - overlap, 0, win->h)};
+    const int right = sdm_clamp(x + BLOCK + wide, 0, win->w), low = sdm_clamp(y + BLOCK + overlap, 0, win->h);
     b->v = (SdmVolume){.width = right - b->ex,
                        .height = low - b->ey,
                        .labels = range[1] - range[0] + 1,
@@ -522,8 +534,8 @@ done:
 /* Bytes of a block in work. */
 static int64_t block_bytes(const SdmMatchSettings *set)
 {
-    const int labels = 2 * set->label_range_px + 1, w = BLOCK + 2 * OVERLAP + 2 * set->label_range_px,
-              h = BLOCK + 2 * OVERLAP;
+    const int labels = 2 * set->label_range_px + 1, h = BLOCK + 2 * sdm_semi_global_overlap(set),
+              w = h + 2 * set->label_range_px;
     const int64_t pixels = (int64_t)w * h;
     return pixels * (sdm_volume_pitch(labels) + 4 + SDM_EDGE_BLOCK_BYTES) +
            sdm_sgm_band_bytes(w, labels); /* one at a time */

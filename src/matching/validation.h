@@ -45,10 +45,10 @@ SdmStatus sdm_keep_agreed(SdmContext *ctx, const SdmMatchInput *in, int least, S
  * elsewhere. */
 SdmStatus sdm_join_agreed(SdmContext *ctx, const SdmSurface *areas, SdmSurface *s, float **out);
 
-/* Heights of pixels without a match: of the labels (agreed_m), else of a plane, where both views show it
- * darker than clouds; filled (h x w): 1 there, else 0.  Reach SDM_GAP_HALF. */
-void sdm_fill_gaps(SdmContext *ctx, const SdmMatchInput *in, const float *agreed_m, SdmSurface *s,
-                   uint8_t *filled);
+/* Heights of pixels without a match: of the labels (known_m, which matches join), else of a plane, where
+ * both views show it darker than clouds; filled (h x w): 1 there, else 0.  Reach SDM_GAP_HALF. */
+SdmStatus sdm_fill_gaps(SdmContext *ctx, const SdmMatchInput *in, float *known_m, SdmSurface *s,
+                        uint8_t *filled);
 
 /* ---- ground that a step hides from one view: fill_hidden.c ---- */
 

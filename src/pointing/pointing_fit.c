@@ -591,6 +591,26 @@ static bool is_no_chance(const double *share, int reach, int searched, int best)
     return searched >= abs(best) + CHANCE_ROWS && share[best + reach] > CHANCE_RATIO * chance;
 }
 
+/* level: about level planes alone, which tell the offset; *s stays cleaned, its gaps open. */
+static SdmStatus search_at(SdmContext *ctx, const SdmOffsetSearch *q, int offset, bool level, SdmSurface *s,
+                           double *share)
+{
+    const SdmFrame *const f = q->frame;
+    const SdmWindow win = sdm_frame_level(f, q->in->settings->coarsest_level);
+    const double size = (double)(1 << win.level);
+    const SdmCoarsestSearch search = {.half_range_px = q->half_range_m * fabs(f->du_dh) / size,
+                                      .pixel_m = f->gsd_m * size,
+                                      .v_shift = offset,
+                                      .level = level};
+    PASS(sdm_surface_alloc(ctx, &win, s));
+    for (size_t k = 0; k < (size_t)win.w * (size_t)win.h; k++)
+        s->h_m[k] = q->prior ? q->prior->h_m[k] : (float)q->in->lattice->height0_m;
+    PASS(sdm_coarsest_search(ctx, q->in, &search, s, share));
+    sdm_log(ctx, SDM_LOG_VERBOSE, 2, "level %d, %d rows across: %.1f %% matched", win.level, offset,
+            100.0 * *share);
+    return SDM_OK;
+}
+
 SdmStatus sdm_pointing_search_offset(SdmContext *ctx, const SdmOffsetSearch *q, SdmSurface *best,
                                      int *offset_rows)
 {
@@ -598,26 +618,15 @@ SdmStatus sdm_pointing_search_offset(SdmContext *ctx, const SdmOffsetSearch *q, 
     const int level = q->in->settings->coarsest_level, near = (OFFSET_RANGE_PX + (1 << level) - 1) >> level,
               far = (int)fmin(OFFSET_RANGE_M / f->gsd_m / (1 << level), MOST_OFFSETS),
               reach = far > near ? far : near;
-    const SdmWindow win = sdm_frame_level(f, level);
-    const double size = (double)(1 << level);
     const bool gaps = sdm_hides_clouds(q->in->settings);
     bool certain = false;
-    double best_share = -1.0, shares[2 * MOST_OFFSETS + 1];
+    double share, best_share = -1.0, shares[2 * MOST_OFFSETS + 1];
     for (int i = 0; i <= 2 * reach; i++)
         shares[i] = NAN;
     for (int i = 0; i <= 2 * reach && !certain; i++) {
         const int offset = i & 1 ? (i + 1) / 2 : -(i / 2); /* 0, 1, -1, 2, ... */
-        const SdmCoarsestSearch search = {.half_range_px = q->half_range_m * fabs(f->du_dh) / size,
-                                          .pixel_m = f->gsd_m * size,
-                                          .v_shift = offset};
-        double share = 0.0;
         SDM_CLOSED_BY(sdm_surface_free) SdmSurface s = {0};
-        PASS(sdm_surface_alloc(ctx, &win, &s));
-        for (size_t k = 0; k < (size_t)win.w * (size_t)win.h; k++)
-            s.h_m[k] = q->prior ? q->prior->h_m[k] : (float)q->in->lattice->height0_m;
-        PASS(sdm_coarsest_search(ctx, q->in, &search, &s, &share));
-        sdm_log(ctx, SDM_LOG_VERBOSE, 2, "level %d, %d rows across: %.1f %% matched", level, offset,
-                100.0 * share);
+        PASS(search_at(ctx, q, offset, gaps, &s, &share));
         shares[offset + reach] = share;
         if (share > best_share * OFFSET_GAIN + 1e-9) {
             best_share = share;
@@ -636,7 +645,10 @@ SdmStatus sdm_pointing_search_offset(SdmContext *ctx, const SdmOffsetSearch *q, 
             "%% are needed; %s",
             100.0 * best_share, q->scene->view[0].name, q->scene->view[1].name, 1 << level,
             sdm_fit_task(q->scene, f).hint.text);
-    return SDM_OK;
+    if (!gaps)
+        return SDM_OK;
+    sdm_surface_free(best);
+    return search_at(ctx, q, *offset_rows, false, best, &share);
 }
 
 void sdm_pointing_set_offset(const SdmFrame *frame, const SdmLattice *lattice, int level, int offset_rows,
