@@ -18,7 +18,7 @@
 /* Between clouds: of wide windows on coarse levels (docs/chain.md). */
 #define WIDE_CORRELATION 0.3
 enum { REPEATS = 2, WIDE_PX = 21 };
-#define MIN_SIGMA_NOISES 1.5f /* least texture, in standard deviations of the noise */
+#define MIN_SIGMA_NOISES 1.2f /* least texture, in standard deviations of the noise */
 /* Penalties of semi-global matching, in bits of a census word. */
 enum { P1 = 13, P2 = 90 };
 static const double PI = 3.14159265358979323846;

@@ -196,6 +196,7 @@ enum {
  * finer level); where that share of what is bright is terrain, too, bright areas are no clouds. */
 #define RIGHT_SHARE 0.3
 #define VEILED_SHARE 0.15
+#define VEILED_GAIN 2.0 /* what the second one must find more where so much of what is bright seems terrain */
 #define BRIGHT_SHARE 0.5
 /* Share of the dark pixels with texture: below the first, what is dark is water and what is bright is land;
  * from the second on it is ground, which clouds hide if the views agree nowhere. */
@@ -690,14 +691,12 @@ static SdmStatus find_between_clouds(SdmContext *ctx, Coarse *first, SdmStatus b
     else
         snprintf(why, sizeof why, "%s", sdm_error(ctx));
     const double bright = before == SDM_OK ? share_bright(second->hide, above[0], &p->coarse) : 1.0;
-    if (dark[0].textured < SOME_TEXTURE || (dark[0].agree >= RIGHT_SHARE && bright >= BRIGHT_SHARE))
+    if (dark[0].textured < SOME_TEXTURE || (VEILED_GAIN * dark[0].agree >= 1.0 && bright >= BRIGHT_SHARE))
         return SDM_OK; /* bright ground beside water or dark rock */
     second->p->settings.coarse_level = second->settings.coarsest_level = second->settings.coarse_level;
     PASS(hide_level(ctx, second, second->settings.coarse_level));
     if (before == SDM_OK)
         PASS(judge_finer(ctx, second, first, &dark[0]));
-    if (before == SDM_OK && dark[0].agree >= VEILED_SHARE && bright >= BRIGHT_SHARE)
-        return SDM_OK; /* ground that veils brighten */
     const SdmStatus after = find_surface(ctx, second);
     if (after != SDM_OK && after != SDM_ERR_DATA)
         return after;
@@ -709,6 +708,9 @@ static SdmStatus find_between_clouds(SdmContext *ctx, Coarse *first, SdmStatus b
         ctx, SDM_LOG_VERBOSE, 5,
         "of the darker ground %.1f %% are found, %.1f %% with bright areas hidden; of bright areas %.1f %%",
         100.0 * dark[0].agree, 100.0 * dark[1].agree, 100.0 * bright);
+    if (before == SDM_OK && dark[0].agree >= VEILED_SHARE && bright >= BRIGHT_SHARE &&
+        dark[1].agree < VEILED_GAIN * dark[0].agree)
+        return SDM_OK; /* ground that veils brighten */
     if (before == SDM_OK && dark[0].open >= OPEN_SHARE &&
         fmax(dark[0].open_agree, dark[1].open_agree) < WATER_SHARE)
         return SDM_OK; /* bright land beside water with waves */

@@ -345,10 +345,10 @@ static SdmStatus can_fit(SdmContext *ctx, const SdmTiePoints *points, bool *can)
     return SDM_OK;
 }
 
-/* Edges of veils that move lower scores and part the rays.  Where the strips lose much, they are matched
- * twice more, as they are and with what is smooth taken off the views.  Where the stricter of both limits
- * accept clearly more of the latter, all windows are matched so, by its own limits.  share: accepted by the
- * limits found. */
+/* Edges of veils that move lower scores and part the rays. Where the strips lose much or their limits are
+ * loose, they are matched twice more, as they are and with what is smooth taken off the views. Where the
+ * stricter of both limits accept clearly more of the latter, all windows are matched so, by its own limits.
+ * share: accepted by the limits found. */
 static SdmStatus judge_veils(SdmContext *ctx, const SdmScene *scene, double share,
                              SdmWindowInput input[STRIPS], SdmPrepared *p, SdmMatchSettings *found)
 {
@@ -359,7 +359,7 @@ static SdmStatus judge_veils(SdmContext *ctx, const SdmScene *scene, double shar
     const double shown[2] = {COARSE + PIECES, COARSE + PIECES};
     if (p->settings.semi_global || sdm_hides_clouds(&p->settings) ||
         p->frame.gsd_m < SDM_SEMI_GLOBAL_BELOW_M || strcmp(p->settings.cost_name, "zncc") != 0 ||
-        share > MOST_MATCHED)
+        (share > MOST_MATCHED && found->final_score >= sdm_final_score(found->cost_name)))
         return SDM_OK;
     TRY(sdm_tie_points_alloc(ctx, STRIPS * strip_room(p), &points));
     for (int k = 0; k < 2; k++) {

@@ -50,10 +50,8 @@ static void choose_levels(const SdmFrame *f, SdmMeasured *s)
 /* Sensor noise to expect, in units of the quantised left image. */
 static float noise_q(const SdmRadiometry *left)
 {
-    return left->scale == 16.0 ? 16.0f : 6.0f; /* 8 bit: a DN of noise at least */
+    return left->scale == 16.0 ? 16.0f : 7.5f; /* 8 bit: a DN of noise at least */
 }
-
-#define SHADOW_SIGMA_NOISES 1.2f /* of texture and noise in equal parts, between clouds */
 
 /* Share of saturated samples from which borders stay as the windows leave them: a saturated area lacks data,
  * too, and pixels beside it are of one grey value, of which windows that contain them tell nothing. */
@@ -74,8 +72,6 @@ static SdmStatus settle(SdmContext *ctx, const SdmOptions *o, const SdmFrame *f,
     PASS(sdm_match_settings(ctx, o, measured->cost_name, o->cpu_level, noise_q(left), out));
     out->measured = *measured;
     out->min_score = fminf(out->min_score, out->final_score);
-    if (sdm_hides_clouds(out)) /* shadows are faint */
-        out->min_sigma = SHADOW_SIGMA_NOISES * noise_q(left);
     out->semi_global = out->edges = is_semi_global(o, f);
     out->pixel_m = (float)f->gsd_m;
     out->px_per_m = (float)f->du_dh;

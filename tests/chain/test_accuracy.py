@@ -49,6 +49,9 @@ def part_errors():
     f = judged("all errors", ["--lon", 7, "--lat", 45, "--roll", 8.5, "--seed", 4] + ALL_ERRORS)
     if f:
         good_land("all errors", f, f["aligned"], 6.5, 12.0, 0.006, 0.995)
+    f = judged("faint texture", ["--relief", 100, "--texture", 3, "--noise", 1, "--seed", 51])
+    if f:
+        good_land("faint texture", f, f["raw"], 3.2, 3.6, 0.001, 0.95)
 
 
 def part_cover():
