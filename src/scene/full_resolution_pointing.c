@@ -27,7 +27,6 @@ enum {
 };
 
 #define FEW_AGREE_PX 0.15 /* NMAD; of accidents 0.3 px */
-#define MOST_MATCHED 0.9  /* share of the strips' pixels, from which no veils are looked for */
 #define VEILS_GAIN 0.07   /* least gain, as a share, of matches with veils taken off */
 
 /* Least RMS correction of the round before for measuring the response, px; least response. */
@@ -345,12 +344,11 @@ static SdmStatus can_fit(SdmContext *ctx, const SdmTiePoints *points, bool *can)
     return SDM_OK;
 }
 
-/* Edges of veils that move lower scores and part the rays. Where the strips lose much or their limits are
- * loose, they are matched twice more, as they are and with what is smooth taken off the views. Where the
- * stricter of both limits accept clearly more of the latter, all windows are matched so, by its own limits.
- * share: accepted by the limits found. */
-static SdmStatus judge_veils(SdmContext *ctx, const SdmScene *scene, double share,
-                             SdmWindowInput input[STRIPS], SdmPrepared *p, SdmMatchSettings *found)
+/* Edges of veils that move lower scores and part the rays.  Where the strips lower the final score, they are
+ * matched twice more, as they are and with what is smooth taken off the views.  Where the stricter of
+ * both limits accept clearly more of the latter, all windows are matched so, by its own limits. */
+static SdmStatus judge_veils(SdmContext *ctx, const SdmScene *scene, SdmWindowInput input[STRIPS],
+                             SdmPrepared *p, SdmMatchSettings *found)
 {
     SdmStatus st = SDM_OK;
     SdmTiePoints points = {0};
@@ -359,7 +357,7 @@ static SdmStatus judge_veils(SdmContext *ctx, const SdmScene *scene, double shar
     const double shown[2] = {COARSE + PIECES, COARSE + PIECES};
     if (p->settings.semi_global || sdm_hides_clouds(&p->settings) ||
         p->frame.gsd_m < SDM_SEMI_GLOBAL_BELOW_M || strcmp(p->settings.cost_name, "zncc") != 0 ||
-        (share > MOST_MATCHED && found->final_score >= sdm_final_score(found->cost_name)))
+        found->final_score >= sdm_final_score(found->cost_name))
         return SDM_OK;
     TRY(sdm_tie_points_alloc(ctx, STRIPS * strip_room(p), &points));
     for (int k = 0; k < 2; k++) {
@@ -428,7 +426,7 @@ SdmStatus sdm_pointing_at_full_resolution(SdmContext *ctx, const SdmScene *scene
         TRY(fit(ctx, scene, &points, response, p));
     }
     if (can)
-        TRY(judge_veils(ctx, scene, share_within(&errors, &found), input, p, &found));
+        TRY(judge_veils(ctx, scene, input, p, &found));
     p->settings.ray_error_limit_px = found.ray_error_limit_px;
     p->settings.final_score = found.final_score;
     sdm_log(ctx, SDM_LOG_VERBOSE, 2,
