@@ -192,11 +192,11 @@ enum {
 #define LEAST_GROUND_SHARE 0.07
 #define AGREE_PX 0.5f /* across the lines, of the level */
 #define BETTER 1.1    /* what it must find more, since wide windows agree more */
-/* Where the views agree at that share of the dark ground, the first search found it (the second one: at the
- * finer level); where that share of what is bright is terrain, too, bright areas are no clouds. */
+/* The views agree at the first of these shares of the dark ground where it was found.  If they agree at the
+ * second one, a level finer, and the last one of what is bright is terrain, too, bright areas seem veils. */
 #define RIGHT_SHARE 0.3
 #define VEILED_SHARE 0.15
-#define VEILED_GAIN 2.0 /* what the second one must find more where so much of what is bright seems terrain */
+#define VEILED_GAIN 2.0 /* what the second search must find more, then */
 #define BRIGHT_SHARE 0.5
 /* Share of the dark pixels with texture: below the first, what is dark is water and what is bright is land;
  * from the second on it is ground, which clouds hide if the views agree nowhere. */
