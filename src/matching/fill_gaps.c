@@ -6,19 +6,23 @@
 
 #include <math.h>
 
-enum { FAR_STEP = 2 /* px, where few heights are near */, HALF = SDM_GAP_HALF / FAR_STEP, NEAR_PX2 = 4 };
-enum { SIDE = 2 * HALF + 1 /* of the heights that a plane goes through */ };
-#define LEAST_WEIGHT 0.5   /* of the heights around: a plane from afar errs */
-#define FAR_RMS_M 30.0     /* of the heights about a plane from afar, at most */
+enum { STEPS = 4 /* 1, 2, 4, 8 px between the heights: as near as there are enough */, NEAR_PX2 = 4 };
+enum {
+    HALF = SDM_GAP_HALF >> (STEPS - 1),
+    SIDE = 2 * HALF + 1 /* of the heights that a plane goes through */
+};
+#define LEAST_WEIGHT 0.5   /* of the heights around, for a plane through all of them */
+#define FAR_WEIGHT 0.1     /* through every second or fewer, */
+#define FAR_ERROR_M 30.0   /* of the height that it predicts, at most */
 #define PIECE_STEP_PX 1.0f /* between neighbours of a piece, at most */
 #define RIDGE_PX2 5.0 /* added to the spread of the places, so that few of them on a line tilt no plane */
 
 /* Heights that planes go through. */
 typedef struct Known {
     int w, h;
-    const float *h_m;                        /* h x w, NaN: none */
-    int32_t *before;                         /* h x (w + 1): of a row, how many lie before a column; owned */
-    double weight[FAR_STEP][HALF + 1][SIDE]; /* by step, px, less 1, and rows off */
+    const float *h_m;                     /* h x w, NaN: none */
+    int32_t *before;                      /* h x (w + 1): of a row, how many lie before a column; owned */
+    double weight[STEPS][HALF + 1][SIDE]; /* by step and rows off */
 } Known;
 
 /* Weighted sums of the columns of heights about a pixel; z: heights, v: px down. */
@@ -66,38 +70,49 @@ static PlaneSums join_columns(const ColumnSums *c, int step)
     return s;
 }
 
-/* The plane's height at the pixel; *square: the mean square of the heights about it. */
-static double height_of(const PlaneSums *s, double *square)
+/* The plane's height at the pixel; square[0]: the mean square of the heights about it, [1]: of what it rises
+ * by from their middle to the pixel. */
+static double height_of(const PlaneSums *s, double square[2])
 {
     const double a = s->uu - s->u * s->u / s->n + RIDGE_PX2 * s->n, b = s->uv - s->u * s->v / s->n,
                  c = s->vv - s->v * s->v / s->n + RIDGE_PX2 * s->n, p = s->uz - s->u * s->z / s->n,
                  q = s->vz - s->v * s->z / s->n, det = a * c - b * b, du = (c * p - b * q) / det,
                  dv = (a * q - b * p) / det;
-    *square = (s->zz - s->z * s->z / s->n - du * p - dv * q) / s->n;
+    square[0] = (s->zz - s->z * s->z / s->n - du * p - dv * q) / s->n;
+    square[1] = (du * du + dv * dv) * (s->u * s->u + s->v * s->v) / (s->n * s->n);
     return (s->z - du * s->u - dv * s->v) / s->n;
 }
 
-/* Through every step-th of the heights around (x, y); false: too few, or too rough a ground. */
-static bool find_height(const Known *k, int x, int y, int step, float *height)
+/* Through the heights around (x, y) that lie 2^level px apart; false: too few, or the height may err. */
+static bool find_height_of(const Known *k, int x, int y, int level, float *height)
 {
-    const int left = x / step < HALF ? x / step : HALF, after = (k->w - 1 - x) / step,
-              right = after < HALF ? after : HALF;
+    const int left = x >> level < HALF ? x >> level : HALF, after = (k->w - 1 - x) >> level,
+              right = after < HALF ? after : HALF, step = 1 << level;
     ColumnSums columns = {0};
-    double square;
+    double square[2];
     for (int j = -HALF; j <= HALF; j++) {
         const int row = y + j * step;
         if (row < 0 || row >= k->h)
             continue;
         const int32_t *const before = k->before + (size_t)row * ((size_t)k->w + 1) + x;
         if (before[right * step + 1] > before[-left * step])
-            add_row(k->weight[step - 1][j < 0 ? -j : j], k->h_m + (size_t)row * (size_t)k->w + x, step,
-                    j * step, HALF - left, HALF + right + 1, &columns);
+            add_row(k->weight[level][j < 0 ? -j : j], k->h_m + (size_t)row * (size_t)k->w + x, step, j * step,
+                    HALF - left, HALF + right + 1, &columns);
     }
     const PlaneSums sums = join_columns(&columns, step);
-    if (sums.n * step * step < LEAST_WEIGHT)
+    const double weight = sums.n * step * step;
+    if (weight < (level == 0 ? LEAST_WEIGHT : FAR_WEIGHT))
         return false;
-    *height = (float)height_of(&sums, &square);
-    return step == 1 || square <= FAR_RMS_M * FAR_RMS_M;
+    *height = (float)height_of(&sums, square);
+    return level == 0 || square[0] + (weight < LEAST_WEIGHT ? square[1] : 0.0) <= FAR_ERROR_M * FAR_ERROR_M;
+}
+
+static bool find_height(const Known *k, int x, int y, float *height)
+{
+    bool found = false;
+    for (int level = 0; level < STEPS && !found; level++)
+        found = find_height_of(k, x, y, level, height);
+    return found;
 }
 
 /* Is a view as bright as clouds at an image position (px)? */
@@ -175,10 +190,10 @@ SdmStatus sdm_fill_gaps(SdmContext *ctx, const SdmMatchInput *in, float *known_m
     SDM_OWNED int32_t *before = NULL;
     PASS(sdm_alloc_raw(ctx, &before, ((size_t)w + 1) * (size_t)h, sizeof *before, "heights between clouds"));
     Known k = {.w = w, .h = h, .h_m = known_m, .before = before};
-    for (int step = 1; step <= FAR_STEP; step++)
+    for (int level = 0; level < STEPS; level++)
         for (int j = 0; j <= HALF; j++)
             for (int i = -HALF; i <= HALF; i++)
-                k.weight[step - 1][j][HALF + i] = 1.0 / (NEAR_PX2 + step * step * (i * i + j * j));
+                k.weight[level][j][HALF + i] = 1.0 / (NEAR_PX2 + ((i * i + j * j) << (2 * level)));
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int y = 0; y < h; y++)
         count_known(s, y, known_m, before);
@@ -187,11 +202,10 @@ SdmStatus sdm_fill_gaps(SdmContext *ctx, const SdmMatchInput *in, float *known_m
         for (int x = 0; x < w; x++) {
             const size_t i = (size_t)y * (size_t)w + (size_t)x;
             float height = known_m[i];
-            filled[i] = !(s->flags[i] & (SDM_QA_VALID | SDM_QA_OUTSIDE)) &&
-                        (!isnan(height) ||
-                         (is_dark_left(in, &s->win, x, y) &&
-                          (find_height(&k, x, y, 1, &height) || find_height(&k, x, y, FAR_STEP, &height)) &&
-                          is_dark_right(in, &s->win, x, y, height)));
+            filled[i] =
+                !(s->flags[i] & (SDM_QA_VALID | SDM_QA_OUTSIDE)) &&
+                (!isnan(height) || (is_dark_left(in, &s->win, x, y) && find_height(&k, x, y, &height) &&
+                                    is_dark_right(in, &s->win, x, y, height)));
             if (filled[i])
                 s->h_m[i] = height;
         }

@@ -32,7 +32,7 @@ SdmStatus sdm_accept_filled(SdmContext *ctx, const SdmMatchInput *in, uint8_t *f
 /* ---- gaps between clouds: fill_gaps.c ---- */
 
 enum {
-    SDM_GAP_HALF = 32,   /* px, of the window that a plane goes through */
+    SDM_GAP_HALF = 128,  /* px, of the window that a plane goes through */
     SDM_GAP_PIECE = 128, /* px: smaller pieces of labels are chance */
     SDM_AREA_SCORE = 100 /* least 250 x score of the labels of areas: chance reaches 60 */
 };

@@ -27,8 +27,8 @@ def pair_of(scene):
 
 
 # Scenes that clouds fill; then heaps and veils in every coarse window; a few clouds over steep ground, where grey values hardly
-# fall in two classes; a veil, under which right matches score less: the final score falls to where rays still meet; at last
-# heaps that move, with shadows.
+# fall in two classes; a veil, under which right matches score less: the final score falls to where rays still meet; gaps far
+# from others over low hills; at last heaps that move, with shadows.
 SEA = ("--base", 0, "--pointing-across", 1.7, "--noise", 1)
 ALPS = ("--lon", 7, "--lat", 45)
 for width, height, share, kind, seed, least, most, options in (
@@ -38,8 +38,10 @@ for width, height, share, kind, seed, least, most, options in (
                                                     "--pointing-along", -0.42)),
         (696, 735, 0.64, "cirrus", 12002, 97, 0.1, ALPS + ("--relief", 300, "--noise", 1.27, "--texture", 9.46)),
         (543, 557, 0.46, "cirrus", 2026, 97, 0.1, ALPS + ("--relief", 100, "--noise", 1.43, "--texture", 13.05, "--pointing-across", 1.54)),
-        (541, 668, 0.59, "layers", 2003, 86, 0.1, ALPS + ("--relief", 600, "--roll", 5.42, "--noise", 1.6, "--texture", 18.78, "--pointing-across", -0.77,
+        (541, 668, 0.59, "layers", 2003, 93, 0.1, ALPS + ("--relief", 600, "--roll", 5.42, "--noise", 1.6, "--texture", 18.78, "--pointing-across", -0.77,
                                                       "--pointing-along", -0.1)),
+        (941, 758, 0.66, "layers", 20051, 95, 0.5, ALPS + ("--relief", 100, "--roll", -3.06, "--noise", 1.59, "--texture", 18.13, "--pointing-across", 0.48,
+                                                        "--pointing-along", -0.28)),
         (700, 700, 0.3, "broken", 41, 97, 0.5, SEA)):
     what = "%s on %g of %d px" % (kind, share, width)
     scene = t.simulate(at(what), "--width", width, "--height", height, "--cloud", share, "--cloud-kind", kind, "--seed", seed, *options)
