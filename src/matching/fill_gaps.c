@@ -19,13 +19,13 @@ enum {
 
 /* Heights that planes go through. */
 typedef struct Known {
-    int w, h;
+    const SdmWindow *win;
     const float *h_m;                     /* h x w, NaN: none */
     int32_t *before;                      /* h x (w + 1): of a row, how many lie before a column; owned */
     double weight[STEPS][HALF + 1][SIDE]; /* by step and rows off */
 } Known;
 
-/* Weighted sums of the columns of heights about a pixel; z: heights, v: px down. */
+/* Weighted sums of the columns of heights about a place; z: heights, v: px down. */
 typedef struct ColumnSums {
     double n[SIDE], v[SIDE], vv[SIDE], z[SIDE], vz[SIDE], zz[SIDE];
 } ColumnSums;
@@ -70,40 +70,52 @@ static PlaneSums join_columns(const ColumnSums *c, int step)
     return s;
 }
 
-/* The plane's height at the pixel; square[0]: the mean square of the heights about it, [1]: of what it rises
- * by from their middle to the pixel. */
-static double height_of(const PlaneSums *s, double square[2])
+/* The plane's height (x, y) px off; square[0]: the mean square of the heights about it, [1]: of what it rises
+ * by from their middle to there. */
+static double height_of(const PlaneSums *s, int x, int y, double square[2])
 {
     const double a = s->uu - s->u * s->u / s->n + RIDGE_PX2 * s->n, b = s->uv - s->u * s->v / s->n,
                  c = s->vv - s->v * s->v / s->n + RIDGE_PX2 * s->n, p = s->uz - s->u * s->z / s->n,
                  q = s->vz - s->v * s->z / s->n, det = a * c - b * b, du = (c * p - b * q) / det,
-                 dv = (a * q - b * p) / det;
+                 dv = (a * q - b * p) / det, right = x - s->u / s->n, down = y - s->v / s->n;
     square[0] = (s->zz - s->z * s->z / s->n - du * p - dv * q) / s->n;
-    square[1] = (du * du + dv * dv) * (s->u * s->u + s->v * s->v) / (s->n * s->n);
-    return (s->z - du * s->u - dv * s->v) / s->n;
+    square[1] = (du * du + dv * dv) * (right * right + down * down);
+    return s->z / s->n + du * right + dv * down;
 }
 
-/* Through the heights around (x, y) that lie 2^level px apart; false: too few, or the height may err. */
+/* From a pixel's place in the frame to the nearest whole step, px. */
+static int to_step(int64_t at, int step)
+{
+    const int after = (int)(at & (step - 1));
+    return after < (step + 1) / 2 ? -after : step - after;
+}
+
+/* At (x, y), through the heights around at whole steps of 2^level px in the frame, so that neighbours see the
+ * same; false: too few, or the height may err. */
 static bool find_height_of(const Known *k, int x, int y, int level, float *height)
 {
-    const int left = x >> level < HALF ? x >> level : HALF, after = (k->w - 1 - x) >> level,
-              right = after < HALF ? after : HALF, step = 1 << level;
+    const int w = k->win->w, step = 1 << level, off_x = to_step(k->win->u0 + x, step),
+              off_y = to_step(k->win->v0 + y, step), at = x + off_x;
+    if (at < 0 || at >= w)
+        return false;
+    const int left = at >> level < HALF ? at >> level : HALF, after = (w - 1 - at) >> level,
+              right = after < HALF ? after : HALF;
     ColumnSums columns = {0};
     double square[2];
     for (int j = -HALF; j <= HALF; j++) {
-        const int row = y + j * step;
-        if (row < 0 || row >= k->h)
+        const int row = y + off_y + j * step;
+        if (row < 0 || row >= k->win->h)
             continue;
-        const int32_t *const before = k->before + (size_t)row * ((size_t)k->w + 1) + x;
+        const int32_t *const before = k->before + (size_t)row * ((size_t)w + 1) + at;
         if (before[right * step + 1] > before[-left * step])
-            add_row(k->weight[level][j < 0 ? -j : j], k->h_m + (size_t)row * (size_t)k->w + x, step, j * step,
+            add_row(k->weight[level][j < 0 ? -j : j], k->h_m + (size_t)row * (size_t)w + at, step, j * step,
                     HALF - left, HALF + right + 1, &columns);
     }
     const PlaneSums sums = join_columns(&columns, step);
     const double weight = sums.n * step * step;
     if (weight < (level == 0 ? LEAST_WEIGHT : FAR_WEIGHT))
         return false;
-    *height = (float)height_of(&sums, square);
+    *height = (float)height_of(&sums, -off_x, -off_y, square);
     return level == 0 || square[0] + (weight < LEAST_WEIGHT ? square[1] : 0.0) <= FAR_ERROR_M * FAR_ERROR_M;
 }
 
@@ -189,7 +201,7 @@ SdmStatus sdm_fill_gaps(SdmContext *ctx, const SdmMatchInput *in, float *known_m
     const int w = s->win.w, h = s->win.h, threads = sdm_threads(ctx);
     SDM_OWNED int32_t *before = NULL;
     PASS(sdm_alloc_raw(ctx, &before, ((size_t)w + 1) * (size_t)h, sizeof *before, "heights between clouds"));
-    Known k = {.w = w, .h = h, .h_m = known_m, .before = before};
+    Known k = {.win = &s->win, .h_m = known_m, .before = before};
     for (int level = 0; level < STEPS; level++)
         for (int j = 0; j <= HALF; j++)
             for (int i = -HALF; i <= HALF; i++)

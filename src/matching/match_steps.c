@@ -178,7 +178,7 @@ int sdm_step_reach(const SdmStep *step, const SdmMatchSettings *set, int level)
     case SDM_STEP_BORDER:
         return sdm_border_reach(step->window / 2);
     case SDM_STEP_FILL_HOLES:
-        return sdm_hides_clouds(set) ? SDM_GAP_HALF : step->window / 2;
+        return sdm_hides_clouds(set) ? SDM_GAP_REACH : step->window / 2;
     case SDM_STEP_RAY_ERROR: /* more than window / 2 + 1: a smaller value would change the layout of tiles */
         return validation_window(set, step->window);
     default:

@@ -32,7 +32,8 @@ SdmStatus sdm_accept_filled(SdmContext *ctx, const SdmMatchInput *in, uint8_t *f
 /* ---- gaps between clouds: fill_gaps.c ---- */
 
 enum {
-    SDM_GAP_HALF = 128,  /* px, of the window that a plane goes through */
+    SDM_GAP_HALF = 128, /* px, of the window that a plane goes through, about a place up to 4 px off */
+    SDM_GAP_REACH = SDM_GAP_HALF + 4,
     SDM_GAP_PIECE = 128, /* px: smaller pieces of labels are chance */
     SDM_AREA_SCORE = 100 /* least 250 x score of the labels of areas: chance reaches 60 */
 };
@@ -46,7 +47,7 @@ SdmStatus sdm_keep_agreed(SdmContext *ctx, const SdmMatchInput *in, int least, S
 SdmStatus sdm_join_agreed(SdmContext *ctx, const SdmSurface *areas, SdmSurface *s, float **out);
 
 /* Heights of pixels without a match: of the labels (known_m, which matches join), else of a plane, where
- * both views show it darker than clouds; filled (h x w): 1 there, else 0.  Reach SDM_GAP_HALF. */
+ * both views show it darker than clouds; filled (h x w): 1 there, else 0.  Reach SDM_GAP_REACH. */
 SdmStatus sdm_fill_gaps(SdmContext *ctx, const SdmMatchInput *in, float *known_m, SdmSurface *s,
                         uint8_t *filled);
 
