@@ -270,25 +270,11 @@ static SdmStatus least_squares(void *state)
 
 /* ---- one step instead of passes ---- */
 
-/* A copy of an image level without its clouds. */
-static SdmStatus hide_clouds(SdmProcessor *p, enum SdmSide side, const SdmLevelImage *from,
-                             SdmLevelImage *out)
-{
-    PASS(sdm_level_image_copy(p->ctx, from, out));
-    return sdm_hide_bright(p->ctx, p->in->settings->hide_above[side], (int)side, out);
-}
-
-/* Keep the heights on which both views agree, by pixels or by areas; for the passes, which measure them, the
- * views show their clouds. */
+/* Keep the heights on which both views agree, by pixels or by areas; the passes, which measure them, begin
+ * with planes elsewhere. */
 static SdmStatus search_between_clouds(SdmProcessor *p, const SdmWindow *win)
 {
-    SDM_CLOSED_BY(sdm_level_image_free) SdmLevelImage left = {.data = NULL}, right = {.data = NULL};
     SDM_CLOSED_BY(sdm_surface_free) SdmSurface areas = {0};
-    PASS(hide_clouds(p, SDM_LEFT, p->task.left_source, &left));
-    PASS(hide_clouds(p, SDM_RIGHT, p->task.right_source, &right));
-    p->task.left_source = &left;
-    p->task.right_source = &right;
-    PASS(sdm_level_open(p->ctx, &p->task));
     {
         SDM_PROGRESS(p->ctx, 0.0, 0.5);
         PASS(sdm_semi_global_surface(p->ctx, p->in, &p->task, p->coarse, false, &p->surface));
@@ -301,9 +287,7 @@ static SdmStatus search_between_clouds(SdmProcessor *p, const SdmWindow *win)
     }
     PASS(sdm_keep_agreed(p->ctx, p->in, SDM_AREA_SCORE, &areas));
     PASS(sdm_join_agreed(p->ctx, &areas, &p->surface, &p->agreed_m));
-    sdm_level_close(&p->task);
-    p->task = sdm_level_task(p->in, win);
-    return sdm_level_open(p->ctx, &p->task);
+    return sdm_fill_gaps(p->ctx, p->in, p->agreed_m, &p->surface, NULL);
 }
 
 static SdmStatus semi_global(void *state, const SdmWindow *win)
@@ -312,9 +296,9 @@ static SdmStatus semi_global(void *state, const SdmWindow *win)
     close_level(p);
     PASS(sdm_surface_alloc(p->ctx, win, &p->surface));
     p->task = sdm_level_task(p->in, win);
+    PASS(sdm_level_open(p->ctx, &p->task));
     if (sdm_hides_clouds(p->in->settings))
         return search_between_clouds(p, win);
-    PASS(sdm_level_open(p->ctx, &p->task));
     return sdm_semi_global_surface(p->ctx, p->in, &p->task, p->coarse, false, &p->surface);
 }
 

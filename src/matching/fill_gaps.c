@@ -23,6 +23,7 @@ typedef struct Known {
     const float *h_m;                     /* h x w, NaN: none */
     int32_t *before;                      /* h x (w + 1): of a row, how many lie before a column; owned */
     double weight[STEPS][HALF + 1][SIDE]; /* by step and rows off */
+    double far_error_m;                   /* of planes through every second height or fewer */
 } Known;
 
 /* Weighted sums of the columns of heights about a place; z: heights, v: px down. */
@@ -116,7 +117,8 @@ static bool find_height_of(const Known *k, int x, int y, int level, float *heigh
     if (weight < (level == 0 ? LEAST_WEIGHT : FAR_WEIGHT))
         return false;
     *height = (float)height_of(&sums, -off_x, -off_y, square);
-    return level == 0 || square[0] + (weight < LEAST_WEIGHT ? square[1] : 0.0) <= FAR_ERROR_M * FAR_ERROR_M;
+    return level == 0 ||
+           square[0] + (weight < LEAST_WEIGHT ? square[1] : 0.0) <= k->far_error_m * k->far_error_m;
 }
 
 static bool find_height(const Known *k, int x, int y, float *height)
@@ -201,7 +203,8 @@ SdmStatus sdm_fill_gaps(SdmContext *ctx, const SdmMatchInput *in, float *known_m
     const int w = s->win.w, h = s->win.h, threads = sdm_threads(ctx);
     SDM_OWNED int32_t *before = NULL;
     PASS(sdm_alloc_raw(ctx, &before, ((size_t)w + 1) * (size_t)h, sizeof *before, "heights between clouds"));
-    Known k = {.win = &s->win, .h_m = known_m, .before = before};
+    Known k = {
+        .win = &s->win, .h_m = known_m, .before = before, .far_error_m = filled ? FAR_ERROR_M : INFINITY};
     for (int level = 0; level < STEPS; level++)
         for (int j = 0; j <= HALF; j++)
             for (int i = -HALF; i <= HALF; i++)
@@ -214,11 +217,13 @@ SdmStatus sdm_fill_gaps(SdmContext *ctx, const SdmMatchInput *in, float *known_m
         for (int x = 0; x < w; x++) {
             const size_t i = (size_t)y * (size_t)w + (size_t)x;
             float height = known_m[i];
-            filled[i] =
-                !(s->flags[i] & (SDM_QA_VALID | SDM_QA_OUTSIDE)) &&
-                (!isnan(height) || (is_dark_left(in, &s->win, x, y) && find_height(&k, x, y, &height) &&
-                                    is_dark_right(in, &s->win, x, y, height)));
-            if (filled[i])
+            const bool found = !(s->flags[i] & (SDM_QA_VALID | SDM_QA_OUTSIDE)) &&
+                               (!isnan(height) || ((!filled || is_dark_left(in, &s->win, x, y)) &&
+                                                   find_height(&k, x, y, &height) &&
+                                                   (!filled || is_dark_right(in, &s->win, x, y, height))));
+            if (filled)
+                filled[i] = found;
+            if (found)
                 s->h_m[i] = height;
         }
     return SDM_OK;

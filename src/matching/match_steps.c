@@ -202,7 +202,7 @@ int sdm_match_halo(const SdmMatchSettings *set, int level)
     if (sdm_has_labels(set))
         sum += sdm_semi_global_reach(set);
     if (sdm_hides_clouds(set))
-        sum += SDM_GAP_PIECE + reach_of(SDM_SEQUENCE_COARSE_SECOND, set, 0);
+        sum += SDM_GAP_PIECE + SDM_GAP_REACH + reach_of(SDM_SEQUENCE_COARSE_SECOND, set, 0);
     if (!set->semi_global)
         sum += set->repeats * reach_of(SDM_SEQUENCE_REPEAT, set, 0) +
                (set->wiener ? reach_of(SDM_SEQUENCE_RESTORE, set, 0) : 0);
@@ -244,6 +244,12 @@ uint8_t sdm_pass_min_quality(const SdmPass *pass)
     return (uint8_t)(pass->min_small_window_score * 250.0f);
 }
 
+/* Least texture; shadows of clouds leave half of it. */
+static float least_sigma(const SdmMatchSettings *set)
+{
+    return sdm_hides_clouds(set) ? 0.5f * set->min_sigma : set->min_sigma;
+}
+
 static SdmPass search_pass(const SdmMatchSettings *set, int window, int range)
 {
     return (SdmPass){.window = window,
@@ -251,7 +257,7 @@ static SdmPass search_pass(const SdmMatchSettings *set, int window, int range)
                      .min_score = set->min_score,
                      .min_margin = 0.0f,
                      .max_mismatch = 0.7f,
-                     .min_sigma = set->min_sigma};
+                     .min_sigma = least_sigma(set)};
 }
 
 SdmPass sdm_step_pass(const SdmStep *step, const SdmMatchSettings *set, int level)
@@ -285,7 +291,7 @@ SdmPass sdm_ray_error_pass(const SdmMatchSettings *set)
 {
     const SdmStep step = step_of(validate, SDM_STEP_RAY_ERROR);
     return (SdmPass){
-        .window = validation_window(set, step.window), .range = step.range, .min_sigma = set->min_sigma};
+        .window = validation_window(set, step.window), .range = step.range, .min_sigma = least_sigma(set)};
 }
 
 /* The change of residuals with height at the scene's centre. */

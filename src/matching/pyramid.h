@@ -30,7 +30,7 @@ typedef struct SdmPyramid {
     int lmin, lmax;
     bool turned;
     SdmLevelImage level[SDM_MAX_LEVELS];
-    SdmLevelImage seen; /* level 0 of a left view with veils, as it is seen; else without data */
+    SdmLevelImage seen; /* level 0 of a left view with veils or clouds, as it is seen; else none */
     uint8_t *defect;    /* of level 0's pixels: SdmDefect; NULL where they have none or there is no level 0 */
 } SdmPyramid;
 

@@ -193,6 +193,8 @@ static uint16_t judge_place(const SdmPyramid *p, const double at[2], bool fills,
         return (uint16_t)((flags & SDM_QA_VALID) | SDM_PIXEL_MASKED);
     if (own & SDM_DEFECT_BEYOND)
         return SDM_QA_OUTSIDE;
+    if (own & SDM_DEFECT_BRIGHT && flags & SDM_QA_VALID) /* of the ground beside it in its window */
+        return SDM_QA_ISOLATED;
     if (own & SDM_DEFECT_FILLED && flags & SDM_QA_VALID)
         return fills ? flags | SDM_QA_FILLED : SDM_QA_OUTSIDE;
     if (!(flags & SDM_QA_OUTSIDE))

@@ -47,7 +47,8 @@ SdmStatus sdm_keep_agreed(SdmContext *ctx, const SdmMatchInput *in, int least, S
 SdmStatus sdm_join_agreed(SdmContext *ctx, const SdmSurface *areas, SdmSurface *s, float **out);
 
 /* Heights of pixels without a match: of the labels (known_m, which matches join), else of a plane, where
- * both views show it darker than clouds; filled (h x w): 1 there, else 0.  Reach SDM_GAP_REACH. */
+ * both views show it darker than clouds; filled (h x w): 1 there, else 0; NULL: of any plane, as a guide.
+ * Reach SDM_GAP_REACH. */
 SdmStatus sdm_fill_gaps(SdmContext *ctx, const SdmMatchInput *in, float *known_m, SdmSurface *s,
                         uint8_t *filled);
 

@@ -204,8 +204,8 @@ static SdmStatus begin_window(SdmContext *ctx, SdmDevicePool *queue, SdmBlockWor
     return sdm_device_pool_begin(ctx, queue, &call, &w->fine, &w->slot);
 }
 
-/* The left view with its veils in place of the one that was matched. */
-static SdmStatus show_veils(SdmContext *ctx, SdmBlockWork *w)
+/* The left view as it is seen in place of the one that was matched. */
+static SdmStatus show_seen(SdmContext *ctx, SdmBlockWork *w)
 {
     SdmPyramid seen = w->input.left;
     SdmMatchInput in = w->input.in;
@@ -218,7 +218,7 @@ static SdmStatus show_veils(SdmContext *ctx, SdmBlockWork *w)
 static SdmStatus grid_window(SdmContext *ctx, SdmBlockWork *w)
 {
     if (w->input.left.seen.data)
-        PASS(show_veils(ctx, w));
+        PASS(show_seen(ctx, w));
     sdm_pyramid_free(&w->input.left); /* the largest part; not needed for gridding */
     sdm_pyramid_free(&w->input.right);
     PASS(sdm_block_alloc(ctx, w->block.col0, w->block.row0, w->block.w, w->block.h, &w->block));

@@ -429,9 +429,11 @@ SdmStatus sdm_pointing_at_full_resolution(SdmContext *ctx, const SdmScene *scene
         TRY(judge_veils(ctx, scene, input, p, &found));
     p->settings.ray_error_limit_px = found.ray_error_limit_px;
     p->settings.final_score = found.final_score;
+    if (sdm_hides_clouds(&p->settings)) /* heights lie near those on which both views agree */
+        p->settings.final_score = fminf(found.final_score, p->settings.min_score);
     sdm_log(ctx, SDM_LOG_VERBOSE, 2,
             "ray intersection errors beyond %.2f px and scores below %.2f are taken for false matches",
-            (double)found.ray_error_limit_px, (double)found.final_score);
+            (double)p->settings.ray_error_limit_px, (double)p->settings.final_score);
 done:
     for (int i = 0; i < STRIPS; i++)
         sdm_window_close(&input[i]);

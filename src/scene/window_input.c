@@ -295,17 +295,16 @@ static bool is_of(const SdmPyramid *p, const SdmPyramidRequest *q, const int64_t
            first->x0 == place.x0 && first->y0 == place.y0 && first->w == place.w && first->h == place.h;
 }
 
-/* Hide the clouds of coarse levels; the full resolution shows them to all but the search by labels.  Take
- * veils off all levels; orthoimages show the left view with them. */
+/* Hide clouds, or take veils off; orthoimages show the left view with them. */
 static SdmStatus prepare_levels(SdmContext *ctx, enum SdmSide side, const SdmPyramidRequest *q, SdmPyramid *p)
 {
     const SdmMatchSettings *const set = q->settings;
-    if (set->veils && q->lmin == 0 && side == SDM_LEFT)
+    if ((set->veils || sdm_hides_clouds(set)) && q->lmin == 0 && side == SDM_LEFT)
         PASS(sdm_level_image_copy(ctx, &p->level[0], &p->seen));
     for (int l = q->lmin; l <= q->lmax; l++)
         if (set->veils)
             PASS(sdm_take_veil_off(ctx, &p->level[l]));
-        else if (l > 0 && sdm_hides_clouds(set))
+        else if (sdm_hides_clouds(set))
             PASS(sdm_hide_bright(ctx, set->hide_above[side], (int)side, &p->level[l]));
     return SDM_OK;
 }
@@ -349,9 +348,9 @@ static SdmStatus open_pyramid(SdmContext *ctx, enum SdmSide side, const SdmPyram
     const SdmPyramidSource source = {.kernels = set->kernels, .read = read_view, .user = &reader};
     TRY(sdm_pyramid_build(ctx, &source, b, q->lmin, q->lmax, out));
     out->turned = turned;
-    TRY(prepare_levels(ctx, side, q, out));
     if (q->lmin == 0 && sdm_hides_clouds(set))
         TRY(mark_bright(ctx, set->hide_above[side], &out->level[0], &reader.defect));
+    TRY(prepare_levels(ctx, side, q, out));
     out->defect = reader.defect;
     reader.defect = NULL;
 done:
