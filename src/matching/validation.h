@@ -17,6 +17,7 @@ uint8_t sdm_validation_min_score(const SdmMatchSettings *set);
 
 /* Flags of pixels whose place in a view, or its surroundings, has defects; the left view first.
  * Masked: SDM_PIXEL_MASKED, besides VALID.  Else beyond the data: SDM_QA_OUTSIDE.
+ * Else VALID and as bright as hidden clouds: SDM_QA_ISOLATED.
  * Else filled: FILLED, or SDM_QA_OUTSIDE where the settings fill nothing.
  * SDM_QA_OUTSIDE: SDM_QA_SATURATED where the view is saturated within 3 px, SDM_PIXEL_MASKED where it is
  * masked within 4 px, half a window. */

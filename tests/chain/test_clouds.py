@@ -50,7 +50,7 @@ for width, height, share, kind, seed, least, most, options in (
         valid, off, _, ground = seen
         found, cloud = 100 * (valid & (abs(off) < 100))[ground == 1].mean(), 100 * (off > 100).sum() / valid.sum()
         t.expect(found > least and cloud < most, "%s: %.1f %% of the ground, %.2f %% cloud" % (what, found, cloud))
-# The passes match half of what the last clouds leave, or more; the rest are labels and planes.
+# Of the last scene the passes match more than half of the heights; the rest are labels and planes.
 mask = heights(t.companion(at("c.tif"), "_qa.tif"), 5)
 t.expect((mask == 1).sum() > 0.52 * ((mask == 1) | (mask == 3)).sum(), "%d of %d heights are matches" % ((mask == 1).sum(), ((mask == 1) | (mask == 3)).sum()))
 made([scene], "tiles.tif", "--tile", 233, "--threads", 1)

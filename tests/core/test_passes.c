@@ -68,7 +68,7 @@ TEST(filter_widens_the_halo)
 TEST(labels_between_clouds_have_one_halo)
 {
     const SdmMatchSettings set = {.coarse_level = 3, .repeats = 2, .borders = true, .label_range_px = 40};
-    assert_true(sdm_match_halo(&set, 0) > sdm_semi_global_reach(&set) + SDM_GAP_REACH + SDM_GAP_PIECE);
+    assert_true(sdm_match_halo(&set, 0) > sdm_semi_global_reach(&set) + 2 * SDM_GAP_REACH + SDM_GAP_PIECE);
     assert_int_equal(sdm_match_halo(&set, 2), sdm_match_halo(&set, 0));
 }
 
