@@ -79,8 +79,8 @@ def weather(program, seed, largest, options):
     what, words = draw(seed, largest)
     with tempfile.TemporaryDirectory() as work:
         scene, dem = os.path.join(work, "scene"), os.path.join(work, "dem.tif")
-        subprocess.run([program + "-lab", "simulate", "-o", scene, "--quiet"] + words, check=True)
-        said = run(program, scene, dem, options)
+        subprocess.run([program + "-lab", "simulate", "-o", scene, "--quiet", "--reference", "30"] + words, check=True)
+        said = run(program, scene, dem, options + [os.path.join(scene, "reference.tif")] * (options[-1:] == ["--dem"]))
         kind, off = errors(scene, None if said else dem)
         if not said:
             with open(os.path.join(work, "dem.json"), encoding="utf-8") as f:
@@ -122,9 +122,10 @@ def main():
     parser.add_argument("--scenes", type=int, default=200)
     parser.add_argument("--first", type=int, default=1, metavar="SEED")
     parser.add_argument("--largest", type=int, default=4200, metavar="PX")
+    parser.add_argument("--dem", action="store_true", help="with a DEM of 30 m as users have it")
     end = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
     a = parser.parse_args(sys.argv[1:end])
-    a.options = sys.argv[end + 1:]
+    a.options = sys.argv[end + 1:] + ["--dem"] * a.dem
     weather_table(os.path.abspath(a.program), a)
 
 

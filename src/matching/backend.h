@@ -27,6 +27,7 @@ typedef struct SdmMatchInput {
     SdmPyramid *spent[2]; /* the same, whose pixels may be freed when no pass needs them; NULL: they stay */
     const SdmTerrainMask *terrain; /* fine levels: the terrain that heights are compared with; NULL = none */
     float terrain_pixel_m;         /* ground size of its pixels */
+    const float *prior_m;          /* level 0 between clouds, h x w: of a prior DEM, NaN: none; NULL = none */
     const SdmFootprint *footprint; /* fine levels: pixels outside it need not be right; NULL = all must */
 } SdmMatchInput;
 

@@ -17,7 +17,7 @@ enum {
 #define PIECE_STEP_PX 1.0f /* between neighbours of a piece, at most */
 #define RIDGE_PX2 5.0 /* added to the spread of the places, so that few of them on a line tilt no plane */
 
-/* Heights that planes go through. */
+/* Heights that planes go through, or their differences from a prior. */
 typedef struct Known {
     const SdmWindow *win;
     const float *h_m;                     /* h x w, NaN: none */
@@ -184,47 +184,65 @@ SdmStatus sdm_join_agreed(SdmContext *ctx, const SdmSurface *areas, SdmSurface *
     return SDM_OK;
 }
 
-/* Add the matches to the heights known, and count these. */
-static void count_known(const SdmSurface *s, int y, float *known_m, int32_t *before)
+/* Count the heights known in a row. */
+static void count_known(const Known *k, int y, int32_t *before)
 {
-    const size_t w = (size_t)s->win.w, row = (size_t)y * w;
+    const size_t w = (size_t)k->win->w, row = (size_t)y * w;
     before += row + (size_t)y;
     *before = 0;
-    for (size_t x = 0; x < w; x++) {
-        if (s->flags[row + x] & SDM_QA_VALID)
-            known_m[row + x] = s->h_m[row + x];
-        before[x + 1] = before[x] + !isnan(known_m[row + x]);
-    }
+    for (size_t x = 0; x < w; x++)
+        before[x + 1] = before[x] + !isnan(k->h_m[row + x]);
 }
 
-SdmStatus sdm_fill_gaps(SdmContext *ctx, const SdmMatchInput *in, float *known_m, SdmSurface *s,
-                        uint8_t *filled)
+/* Fill the pixels where the prior has a height, or those where it has none.  h_m: heights known, in the
+ * former case less the prior's. */
+static SdmStatus fill_gaps_about(SdmContext *ctx, const SdmMatchInput *in, bool prior, const float *h_m,
+                                 SdmSurface *s, uint8_t *filled)
 {
     const int w = s->win.w, h = s->win.h, threads = sdm_threads(ctx);
     SDM_OWNED int32_t *before = NULL;
     PASS(sdm_alloc_raw(ctx, &before, ((size_t)w + 1) * (size_t)h, sizeof *before, "heights between clouds"));
-    Known k = {
-        .win = &s->win, .h_m = known_m, .before = before, .far_error_m = filled ? FAR_ERROR_M : INFINITY};
+    Known k = {.win = &s->win, .h_m = h_m, .before = before, .far_error_m = filled ? FAR_ERROR_M : INFINITY};
     for (int level = 0; level < STEPS; level++)
         for (int j = 0; j <= HALF; j++)
             for (int i = -HALF; i <= HALF; i++)
                 k.weight[level][j][HALF + i] = 1.0 / (NEAR_PX2 + ((i * i + j * j) << (2 * level)));
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int y = 0; y < h; y++)
-        count_known(s, y, known_m, before);
+        count_known(&k, y, before);
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 4)
     for (int y = 0; y < h; y++)
         for (int x = 0; x < w; x++) {
             const size_t i = (size_t)y * (size_t)w + (size_t)x;
-            float height = known_m[i];
-            const bool found = !(s->flags[i] & (SDM_QA_VALID | SDM_QA_OUTSIDE)) &&
-                               (!isnan(height) || ((!filled || is_dark_left(in, &s->win, x, y)) &&
-                                                   find_height(&k, x, y, &height) &&
-                                                   (!filled || is_dark_right(in, &s->win, x, y, height))));
+            const float base = in->prior_m ? in->prior_m[i] : NAN;
+            if (isnan(base) == prior)
+                continue;
+            float height = h_m[i];
+            bool found = !(s->flags[i] & (SDM_QA_VALID | SDM_QA_OUTSIDE));
+            if (found && isnan(height))
+                found = (!filled || is_dark_left(in, &s->win, x, y)) && find_height(&k, x, y, &height) &&
+                        (!filled || is_dark_right(in, &s->win, x, y, prior ? height + base : height));
             if (filled)
                 filled[i] = found;
             if (found)
-                s->h_m[i] = height;
+                s->h_m[i] = prior ? height + base : height;
         }
     return SDM_OK;
+}
+
+SdmStatus sdm_fill_gaps(SdmContext *ctx, const SdmMatchInput *in, float *known_m, SdmSurface *s,
+                        uint8_t *filled)
+{
+    const size_t n = (size_t)s->win.w * (size_t)s->win.h;
+    SDM_OWNED float *off_m = NULL;
+    for (size_t i = 0; i < n; i++)
+        if (s->flags[i] & SDM_QA_VALID)
+            known_m[i] = s->h_m[i];
+    if (in->prior_m) {
+        PASS(sdm_alloc_raw(ctx, &off_m, n, sizeof *off_m, "differences from a prior DEM"));
+        for (size_t i = 0; i < n; i++)
+            off_m[i] = known_m[i] - in->prior_m[i];
+        PASS(fill_gaps_about(ctx, in, true, off_m, s, filled));
+    }
+    return fill_gaps_about(ctx, in, false, known_m, s, filled);
 }

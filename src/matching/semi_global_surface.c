@@ -32,7 +32,8 @@ enum {
 };
 _Static_assert(OVERLAP - PATHS >= SDM_EDGE_FILTERS_REACH + SDM_OFFSET_REACH, "room for paths and filters");
 
-#define BASE_HALF_M 20.0 /* half of the window of either mean that makes the base: wider than houses */
+#define PRIOR_ERROR_M 100.0f /* of a prior DEM, at most, besides steps that the base does not show */
+#define BASE_HALF_M 20.0     /* half of the window of either mean that makes the base: wider than houses */
 
 /* ---- the base ---- */
 
@@ -460,14 +461,27 @@ static SdmStatus set_heights(const Work *w, const Block *b)
     return SDM_OK;
 }
 
+/* Has the prior no height in a part of the window? */
+static bool lacks_prior(const SdmMatchInput *in, const SdmWindow *win, const int64_t u[2], const int64_t v[2])
+{
+    const int64_t u0 = u[0] > win->u0 ? u[0] - win->u0 : 0, v0 = v[0] > win->v0 ? v[0] - win->v0 : 0;
+    for (int64_t y = v0; in->prior_m && y < win->h && y < v[1] - win->v0; y++)
+        for (int64_t x = u0; x < win->w && x < u[1] - win->u0; x++)
+            if (isnan(in->prior_m[y * win->w + x]))
+                return true;
+    return !in->prior_m;
+}
+
 /* First and last label of a block with its overlap, px from the base. */
 static void block_range(const Work *w, const int64_t u[2], const int64_t v[2], int range[2])
 {
     const int l = w->base->win.level, most = w->in->settings->label_range_px;
     const int box[4] = {(int)((u[0] >> l) - 1 - w->base->win.u0), (int)((v[0] >> l) - 1 - w->base->win.v0),
                         (int)((u[1] >> l) + 1 - w->base->win.u0), (int)((v[1] >> l) + 1 - w->base->win.v0)};
-    float found[2] = {0.0f, 0.0f};
-    widen_range(w->coarse, w->base, box, w->in->settings, found);
+    const float prior_px = w->in->prior_m ? PRIOR_ERROR_M * fabsf(w->in->settings->px_per_m) : 0.0f;
+    float found[2] = {-prior_px, prior_px};
+    if (lacks_prior(w->in, &w->s->win, u, v))
+        widen_range(w->coarse, w->base, box, w->in->settings, found);
     range[0] = sdm_clamp((int)floorf(found[0] - unseen_px(w->in->settings)), -most, 0);
     range[1] = sdm_clamp((int)ceilf(found[1] + unseen_px(w->in->settings)), 0, most);
 }
@@ -597,6 +611,8 @@ SdmStatus sdm_semi_global_surface(SdmContext *ctx, const SdmMatchInput *in, SdmL
     PASS(sdm_alloc_raw(ctx, &base_m, (size_t)win->w * (size_t)win->h, sizeof *base_m, "the base surface"));
     PASS(find_base(ctx, coarse, in->settings->pixel_m, &part, areas, &base));
     refine_base(ctx, &base, win, base_m);
+    for (size_t i = 0; in->prior_m && i < (size_t)win->w * (size_t)win->h; i++)
+        base_m[i] = isnan(in->prior_m[i]) ? base_m[i] : in->prior_m[i];
     PASS(sdm_level_warp(ctx, task, base_m));
     const Work w = {.ctx = ctx,
                     .in = in,

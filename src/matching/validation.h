@@ -47,9 +47,9 @@ SdmStatus sdm_keep_agreed(SdmContext *ctx, const SdmMatchInput *in, int least, S
  * elsewhere. */
 SdmStatus sdm_join_agreed(SdmContext *ctx, const SdmSurface *areas, SdmSurface *s, float **out);
 
-/* Heights of pixels without a match: of the labels (known_m, which matches join), else of a plane, where
- * both views show it darker than clouds; filled (h x w): 1 there, else 0; NULL: of any plane, as a guide.
- * Reach SDM_GAP_REACH. */
+/* Heights of pixels without a match: of the labels (known_m, which matches join), else of a plane through
+ * these, or of the prior DEM and a plane through their differences from it, where both views show it darker
+ * than clouds; filled (h x w): 1 there, else 0; NULL: of any plane, as a guide.  Reach SDM_GAP_REACH. */
 SdmStatus sdm_fill_gaps(SdmContext *ctx, const SdmMatchInput *in, float *known_m, SdmSurface *s,
                         uint8_t *filled);
 

@@ -173,7 +173,6 @@ enum {
     CLOUD_ROUNDS = 3,        /* of cloud removal and rematching, at most */
     GAP_ROUNDS = 8,          /* likewise between clouds */
     SHARPEN_ROUNDS = 6,      /* with the small window */
-    PRIOR_ROUNDS = 3,        /* from a height to the ray's place there, and back */
     LATTICE_NODES = 1 << 18, /* at most */
     AGAIN_STEP = 32,         /* of the lattice with the pointing of the full resolution: its profile bends */
     AGAIN_ROUNDS = 3,
@@ -231,13 +230,6 @@ static void free_evidence(SdmTerrainEvidence *e)
 
 /* ---- a prior DEM as the first surface: it starts the search and never fills a hole ---- */
 
-SdmStatus sdm_prior_open(SdmContext *ctx, const SdmOptions *o, SdmHeightRaster **out)
-{
-    const SdmHeightSource source = {
-        .option = "--dem", .path = o->dem, .datum_option = "--dem-vertical", .datum = o->dem_vertical};
-    return o->dem ? sdm_height_raster_open(ctx, &source, out) : SDM_OK;
-}
-
 /* Heights of the DEM above the ellipsoid at the pixels of s, whose arrays are allocated; its mean where it
  * has none.  SDM_ERR_INPUT where the DEM cannot be read or used, SDM_ERR_DATA where it does not cover the
  * scene. */
@@ -246,27 +238,17 @@ static SdmStatus fill_prior(SdmContext *ctx, const SdmScene *scene, const SdmLat
 {
     SDM_CLOSED_BY(sdm_height_raster_close) SdmHeightRaster *dem = NULL;
     const SdmOptions *const o = scene->options;
-    const double size = (double)(1 << s->win.level);
     const size_t n = (size_t)s->win.w * (size_t)s->win.h;
     double sum = 0.0;
     size_t known = 0;
     PASS(sdm_prior_open(ctx, o, &dem));
     sdm_height_raster_tell_datum(ctx, dem);
+    PASS(sdm_prior_sample(ctx, scene, lat, dem, &s->win, s->h_m));
     for (size_t i = 0; i < n; i++) {
-        const double u = ((double)(i % (size_t)s->win.w) + 0.5) * size - 0.5,
-                     v = ((double)(i / (size_t)s->win.w) + 0.5) * size - 0.5;
-        double at[3], g[3], h = lat->height0_m;
-        sdm_lattice_left(lat, u, v, at);
-        for (int k = 0; k < PRIOR_ROUNDS && isfinite(h); k++) {
-            at[2] = h;
-            sdm_camera_locate(scene->view[0].camera, 1, at, g);
-            h = sdm_height_raster_at(ctx, dem, g[0], g[1]);
-        }
-        PASS(sdm_height_raster_check(ctx, dem));
-        s->h_m[i] = (float)h;
-        s->flags[i] = isfinite(h) ? SDM_QA_VALID : 0;
-        known += isfinite(h) ? 1 : 0;
-        sum += isfinite(h) ? h : 0.0;
+        const bool is_known = isfinite(s->h_m[i]);
+        s->flags[i] = is_known ? SDM_QA_VALID : 0;
+        known += is_known;
+        sum += is_known ? (double)s->h_m[i] : 0.0;
     }
     report->covered = (double)known / (double)n;
     snprintf(report->datum, sizeof report->datum, "%s", dem->phrase);

@@ -5,9 +5,6 @@
 #include "matching/level_loop.h"
 #include "scene/prepare.h"
 
-/* The prior DEM; *out stays NULL without --dem.  SDM_ERR_INPUT where it cannot be used. */
-SdmStatus sdm_prior_open(SdmContext *ctx, const SdmOptions *o, SdmHeightRaster **out);
-
 /* Match the coarse levels.  p: frame and settings are set; its coarse surface, terrain, pointing and points
  * are the result, and whether it was found between clouds.  images: get the coarse levels of both images, the
  * caller's to free; NULL: not kept.  SDM_ERR_DATA where matches are too few, or clouds hide the ground. */

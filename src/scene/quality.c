@@ -185,8 +185,11 @@ SdmStatus sdm_quality_assess(SdmContext *ctx, const SdmOptions *options, const S
         sdm_quality_warn(
             out,
             "only %.0f %% of the cells with texture were matched (clouds, moving water, noise, or cameras "
-            "that do not fit), so matched cells may be clouds or accidents, too",
-            100.0 * share);
+            "that do not fit), so matched cells may be clouds or accidents, too%s",
+            100.0 * share,
+            sdm_hides_clouds(&p->settings) && !p->prior.datum[0]
+                ? "; --dem with heights every 30 m helps between clouds"
+                : "");
     sdm_quality_warn_inputs(p, out);
     warn_pointing(p, out);
     warn_heights(options, p, out);

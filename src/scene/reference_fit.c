@@ -6,6 +6,7 @@
 #include "geo/vertical_datum.h"
 #include "input/source.h"
 #include "scene/coarse_surface.h"
+#include "scene/window_input.h"
 
 #include <math.h>
 #include <string.h>

@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scene/window_input.h"
 #include "core/dense.h"
+#include "geo/height_raster.h"
 #include "input/scene_open.h"
+#include "matching/filters.h"
 #include "matching/pyramid.h"
 
 #include <math.h>
@@ -395,6 +397,72 @@ SdmLatticeRequest sdm_coarse_request(const SdmScene *scene, const SdmPrepared *p
     return q;
 }
 
+/* ---- a prior DEM ---- */
+
+SdmStatus sdm_prior_open(SdmContext *ctx, const SdmOptions *o, SdmHeightRaster **out)
+{
+    const SdmHeightSource source = {
+        .option = "--dem", .path = o->dem, .datum_option = "--dem-vertical", .datum = o->dem_vertical};
+    return o->dem ? sdm_height_raster_open(ctx, &source, out) : SDM_OK;
+}
+
+SdmStatus sdm_prior_sample(SdmContext *ctx, const SdmScene *scene, const SdmLattice *lat,
+                           SdmHeightRaster *dem, const SdmWindow *win, float *h_m)
+{
+    enum { ROUNDS = 3 }; /* from a height to the ray's place there, and back */
+    const double size = (double)(1 << win->level);
+    for (int y = 0; y < win->h; y++)
+        for (int x = 0; x < win->w; x++) {
+            double at[3], g[3], h = lat->height0_m;
+            sdm_lattice_left(lat, ((double)(win->u0 + x) + 0.5) * size - 0.5,
+                             ((double)(win->v0 + y) + 0.5) * size - 0.5, at);
+            for (int k = 0; k < ROUNDS && isfinite(h); k++) {
+                at[2] = h;
+                sdm_camera_locate(scene->view[0].camera, 1, at, g);
+                h = sdm_height_raster_at(ctx, dem, g[0], g[1]);
+            }
+            h_m[(size_t)y * (size_t)win->w + (size_t)x] = (float)h;
+        }
+    return sdm_height_raster_check(ctx, dem);
+}
+
+/* *out: heights of a prior DEM at the pixels of a window between clouds, kept where it has them already.
+ * They are read at the level whose pixels are about as wide as its cells; cells of more than COARSEST px tell
+ * less of the shape of the ground than the heights around do. */
+static SdmStatus open_prior(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p,
+                            const SdmWindow *win, const SdmLattice *lattice, float **out)
+{
+    enum { COARSEST = 8 };
+    const SdmFrame *const f = &p->frame;
+    SDM_CLOSED_BY(sdm_height_raster_close) SdmHeightRaster *dem = NULL;
+    SDM_CLOSED_BY(sdm_surface_free) SdmSurface s = {0};
+    if (!scene->options->dem || !sdm_hides_clouds(&p->settings) || *out)
+        return SDM_OK;
+    PASS(sdm_prior_open(ctx, scene->options, &dem));
+    const double cell_px = sdm_height_raster_cell_m(dem, f->lon_deg, f->lat_deg) / f->gsd_m;
+    if (!(cell_px <= COARSEST))
+        return SDM_OK;
+    const int first = cell_px < 1.0 ? 0 : (int)lrint(log2(cell_px));
+    for (int level = first; level >= 0; level--) {
+        const int unit = 1 << level;
+        SdmSurface finer = {.win = {level, win->u0 >> level, win->v0 >> level, (win->w + unit - 1) >> level,
+                                    (win->h + unit - 1) >> level}};
+        PASS(sdm_alloc_raw(ctx, &finer.h_m, (size_t)finer.win.w * (size_t)finer.win.h, sizeof *finer.h_m,
+                           "heights of a prior DEM"));
+        if (level < first)
+            sdm_surface_refine(ctx, p->settings.kernels, &s, &finer);
+        else
+            PASS(sdm_prior_sample(ctx, scene, lattice, dem, &finer.win, finer.h_m));
+        sdm_surface_free(&s);
+        s = finer;
+    }
+    *out = s.h_m;
+    s.h_m = NULL;
+    return SDM_OK;
+}
+
+/* ---- the window of all ---- */
+
 SdmStatus sdm_window_open(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p, const SdmWindow *win,
                           const SdmGrid *grid, int lmax, SdmWindowInput *out)
 {
@@ -411,6 +479,8 @@ SdmStatus sdm_window_open(SdmContext *ctx, const SdmScene *scene, const SdmPrepa
                         .terrain = &p->terrain,
                         .terrain_pixel_m = (float)(p->frame.gsd_m * (double)(1 << p->coarse.win.level))};
     PASS(sdm_lattice_build(ctx, &q, &out->lattice));
+    PASS(open_prior(ctx, scene, p, win, &out->lattice, &out->prior_m));
+    out->in.prior_m = out->prior_m;
     const SdmPyramidRequest images = {.scene = scene,
                                       .settings = &p->settings,
                                       .lattice = &out->lattice,
@@ -426,4 +496,5 @@ void sdm_window_close(SdmWindowInput *w)
     sdm_pyramid_free(&w->left);
     sdm_pyramid_free(&w->right);
     sdm_lattice_free(&w->lattice);
+    sdm_free(&w->prior_m);
 }

@@ -29,10 +29,18 @@ SdmLatticeRequest sdm_window_request(const SdmScene *scene, const SdmPrepared *p
 /* The lattice of the whole frame and `margin` px beyond it, with ground, for pixels of the coarse surface. */
 SdmLatticeRequest sdm_coarse_request(const SdmScene *scene, const SdmPrepared *p, int margin);
 
+/* The prior DEM; *out stays NULL without --dem.  SDM_ERR_INPUT where it cannot be used. */
+SdmStatus sdm_prior_open(SdmContext *ctx, const SdmOptions *o, SdmHeightRaster **out);
+/* Its heights above the ellipsoid at the pixels of a window of a level, h x w; NaN: it has none.
+ * SDM_ERR_INPUT where it cannot be read. */
+SdmStatus sdm_prior_sample(SdmContext *ctx, const SdmScene *scene, const SdmLattice *lat,
+                           SdmHeightRaster *dem, const SdmWindow *win, float *h_m);
+
 /* Input of the fine levels in a window.  Not to be moved while open, since `in` points into it. */
 typedef struct SdmWindowInput {
     SdmLattice lattice;
     SdmPyramid left, right;
+    float *prior_m; /* of `in` */
     SdmMatchInput in;
 } SdmWindowInput;
 
