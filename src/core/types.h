@@ -40,7 +40,7 @@ typedef struct SdmOptions {
     const char *fill;       /* holes that take interpolated heights: "none", "gentle", "all" */
     const char *surface_filter;     /* filter of the heights: "auto", "wiener", "none" */
     double hmin_m, hmax_m;          /* height range above the ellipsoid, metres; NaN = found without */
-    const char *dem;                /* prior DEM that starts the surface; NULL = none */
+    const char *dem;                /* prior DEM: starts the search, guides it between clouds; NULL = none */
     const char *dem_vertical;       /* "auto", "ellipsoid", "egm96", "egm2008": datum of dem */
     const char *reference;          /* DEM that corrects the cameras; NULL = none */
     const char *reference_mask;     /* raster, 0 = not stable ground, or polygons of it; NULL = none */

@@ -215,7 +215,7 @@ static SdmStatus fill_gaps_about(SdmContext *ctx, const SdmMatchInput *in, bool 
         for (int x = 0; x < w; x++) {
             const size_t i = (size_t)y * (size_t)w + (size_t)x;
             const float base = in->prior_m ? in->prior_m[i] : NAN;
-            if (isnan(base) == prior)
+            if (!isnan(base) != prior)
                 continue;
             float height = h_m[i];
             bool found = !(s->flags[i] & (SDM_QA_VALID | SDM_QA_OUTSIDE));

@@ -189,8 +189,10 @@ enum {
 #define LEAST_APART 0.7
 /* Share of the dark ground at which the views must agree about what was found with bright pixels hidden. */
 #define LEAST_GROUND_SHARE 0.07
-#define AGREE_PX 0.5f /* across the lines, of the level */
-#define BETTER 1.1    /* what it must find more, since wide windows agree more */
+#define AGREE_PX 0.5f            /* across the lines, of the level */
+#define BETTER 1.1               /* what it must find more, since wide windows agree more */
+#define BETTER_BELOW_CLOUDS 1.05 /* the same where less than CLOUD_SHARE of what is bright agrees */
+#define CLOUD_SHARE 0.05
 /* The views agree at the first of these shares of the dark ground where it was found.  If they agree at the
  * second one, a level finer, and the last one of what is bright is terrain, too, bright areas seem veils. */
 #define RIGHT_SHARE 0.3
@@ -228,7 +230,7 @@ static void free_evidence(SdmTerrainEvidence *e)
     SDM_FREE(&e->grey, &e->ray_error_v, &e->score);
 }
 
-/* ---- a prior DEM as the first surface: it starts the search and never fills a hole ---- */
+/* ---- a prior DEM as the first surface: it starts the search ---- */
 
 /* Heights of the DEM above the ellipsoid at the pixels of s, whose arrays are allocated; its mean where it
  * has none.  SDM_ERR_INPUT where the DEM cannot be read or used, SDM_ERR_DATA where it does not cover the
@@ -697,7 +699,7 @@ static SdmStatus find_between_clouds(SdmContext *ctx, Coarse *first, SdmStatus b
         fmax(dark[0].open_agree, dark[1].open_agree) < WATER_SHARE)
         return SDM_OK; /* bright land beside water with waves */
     const bool ground = second->distinct && fmin(dark[0].textured, dark[1].textured) >= MOSTLY_TEXTURE;
-    *better = dark[1].agree > BETTER * dark[0].agree &&
+    *better = dark[1].agree > (bright < CLOUD_SHARE ? BETTER_BELOW_CLOUDS : BETTER) * dark[0].agree &&
               dark[1].agree >= (ground ? LEAST_GROUND_SHARE : RIGHT_SHARE);
     if (!*better && before != SDM_OK)
         return sdm_fail(ctx, before, "%s", why);

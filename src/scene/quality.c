@@ -188,7 +188,7 @@ SdmStatus sdm_quality_assess(SdmContext *ctx, const SdmOptions *options, const S
             "that do not fit), so matched cells may be clouds or accidents, too%s",
             100.0 * share,
             sdm_hides_clouds(&p->settings) && !p->prior.datum[0]
-                ? "; --dem with heights every 30 m helps between clouds"
+                ? "; a global DEM (--dem) helps between clouds"
                 : "");
     sdm_quality_warn_inputs(p, out);
     warn_pointing(p, out);

@@ -426,6 +426,30 @@ SdmStatus sdm_prior_sample(SdmContext *ctx, const SdmScene *scene, const SdmLatt
     return sdm_height_raster_check(ctx, dem);
 }
 
+/* Squares of 3 x 3 px of one height, but for the geoid, become none: voids of a value that the DEM does not
+ * declare, or plains and lakes, whose shape needs no prior. */
+static SdmStatus drop_flat(SdmContext *ctx, const SdmWindow *win, float *h_m)
+{
+    enum { SIDE = 3 };
+    const float same_m = 0.02f;
+    const size_t w = (size_t)win->w, n = w * (size_t)win->h;
+    SDM_OWNED uint8_t *flat = NULL;
+    PASS(sdm_alloc(ctx, &flat, n, 1, "flat cells of a prior DEM"));
+    for (size_t y = 0; y + SIDE <= (size_t)win->h; y++)
+        for (size_t x = 0; x + SIDE <= w; x++) {
+            const size_t at = y * w + x;
+            int same = 0;
+            while (same < SIDE * SIDE &&
+                   fabsf(h_m[at + (size_t)(same / SIDE) * w + (size_t)(same % SIDE)] - h_m[at]) <= same_m)
+                same++;
+            for (int k = 0; k < SIDE * SIDE && same == SIDE * SIDE; k++)
+                flat[at + (size_t)(k / SIDE) * w + (size_t)(k % SIDE)] = 1;
+        }
+    for (size_t i = 0; i < n; i++)
+        h_m[i] = flat[i] ? NAN : h_m[i];
+    return SDM_OK;
+}
+
 /* *out: heights of a prior DEM at the pixels of a window between clouds, kept where it has them already.
  * They are read at the level whose pixels are about as wide as its cells; cells of more than COARSEST px tell
  * less of the shape of the ground than the heights around do. */
@@ -442,7 +466,7 @@ static SdmStatus open_prior(SdmContext *ctx, const SdmScene *scene, const SdmPre
     const double cell_px = sdm_height_raster_cell_m(dem, f->lon_deg, f->lat_deg) / f->gsd_m;
     if (!(cell_px <= COARSEST))
         return SDM_OK;
-    const int first = cell_px < 1.0 ? 0 : (int)lrint(log2(cell_px));
+    const int first = cell_px < 1.0 ? 0 : ilogb(1.25 * cell_px);
     for (int level = first; level >= 0; level--) {
         const int unit = 1 << level;
         SdmSurface finer = {.win = {level, win->u0 >> level, win->v0 >> level, (win->w + unit - 1) >> level,
@@ -451,8 +475,10 @@ static SdmStatus open_prior(SdmContext *ctx, const SdmScene *scene, const SdmPre
                            "heights of a prior DEM"));
         if (level < first)
             sdm_surface_refine(ctx, p->settings.kernels, &s, &finer);
-        else
+        else {
             PASS(sdm_prior_sample(ctx, scene, lattice, dem, &finer.win, finer.h_m));
+            PASS(drop_flat(ctx, &finer.win, finer.h_m));
+        }
         sdm_surface_free(&s);
         s = finer;
     }

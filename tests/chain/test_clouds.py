@@ -33,6 +33,8 @@ SEA = ("--base", 0, "--pointing-across", 1.7, "--noise", 1)
 ALPS = ("--lon", 7, "--lat", 45)
 for width, height, share, kind, seed, least, most, options in (
         (500, 500, 0.5, "patches", 3, 95, 0.5, SEA), (700, 700, 0.3, "patches", 1, 95, 0.5, SEA), (700, 700, 0.8, "patches", 8, 95, 0.5, SEA),
+        (747, 729, 0.34, "patches", 1016, 98, 0.5, ALPS + ("--relief", 2500, "--roll", -7.44, "--noise", 0.6, "--texture", 18.61, "--pointing-across", -1.32,
+                                                        "--pointing-along", 0.16)),
         (600, 600, 0.56, "broken", 41, 94, 0.3, SEA), (600, 600, 0.4, "layers", 42, 94, 0.3, SEA),
         (763, 753, 0.11, "layers", 315, 90, 1, ALPS + ("--relief", 2500, "--roll", -3.87, "--noise", 1.61, "--texture", 9.73, "--pointing-across", 0.57,
                                                     "--pointing-along", -0.42)),
