@@ -104,9 +104,8 @@ const SdmOptionSpec sdm_option_table[] = {
      SCENE | BLOCKS, "Highest height to search and to write, in metres above the ellipsoid."},
     {"--dem", "FILE", SDM_OPT_TEXT, AT(dem), SDM_NO_RANGE, "none", SCENE | BLOCKS | INPUT,
      "DEM to start from, heights in metres: only heights within 400 m of it are searched. It is not needed; "
-     "it helps in extreme terrain, and between clouds, where one with cells of up to 8 pixels tells the "
-     "shape "
-     "of the ground that is seen but not matched."},
+     "it helps in extreme terrain, and between clouds, where one with cells of up to 8 pixels tells "
+     "the shape of the ground that is seen but not matched."},
     {"--dem-vertical", "DATUM", SDM_OPT_CHOICE, AT(dem_vertical), 0.0, 0.0, "auto|" SDM_VERTICAL_WORDS,
      "auto", SCENE | BLOCKS, "Vertical datum of --dem; auto reads it from the file."},
     {"--reference", "FILE", SDM_OPT_TEXT, AT(reference), SDM_NO_RANGE, "none", MAKE | BLOCKS | INPUT | FIRST,

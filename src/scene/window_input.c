@@ -475,12 +475,12 @@ static SdmStatus open_prior(SdmContext *ctx, const SdmScene *scene, const SdmPre
                            "heights of a prior DEM"));
         if (level < first)
             sdm_surface_refine(ctx, p->settings.kernels, &s, &finer);
-        else {
-            PASS(sdm_prior_sample(ctx, scene, lattice, dem, &finer.win, finer.h_m));
-            PASS(drop_flat(ctx, &finer.win, finer.h_m));
-        }
         sdm_surface_free(&s);
         s = finer;
+        if (level == first) {
+            PASS(sdm_prior_sample(ctx, scene, lattice, dem, &s.win, s.h_m));
+            PASS(drop_flat(ctx, &s.win, s.h_m));
+        }
     }
     *out = s.h_m;
     s.h_m = NULL;
