@@ -18,10 +18,16 @@ FUNCTION float second_difference(float up, float low, float before, float after,
     return ((up + low) + (before + after)) - 4.0f * here;
 }
 
+/* Of its own samples or set aside: a part of the plate. */
+FUNCTION bool has_height(uint flags)
+{
+    return flags & (QA_VALID | QA_ASIDE);
+}
+
 /* ---- blocks ---- */
 
-/* Sums of the valid pixels of blocks, a plane for each.  A group has LS_STRIP columns of a row of blocks, an
- * item one of them. */
+/* Sums of the pixels of blocks, of the views over valid ones, a plane for each.  A group has LS_STRIP columns
+ * of a row of blocks, an item one of them. */
 KERNEL GROUP_SIZE(LS_STRIP, 1, 1)
     ls_blocks(GLOBAL const float *blurred, GLOBAL const short *left, GLOBAL const short *right,
               GLOBAL const ushort *flags, int w, int h, int skip_x, int skip_y, float scale, int wide,
@@ -35,14 +41,16 @@ KERNEL GROUP_SIZE(LS_STRIP, 1, 1)
     for (int y = top > 0 ? top : 0; x >= 0 && x < w && y < top + SDM_LS_BLOCK && y < h; y++) {
         const long at = (long)y * w + x;
         const int l = left[at], r = right[at];
-        if (!(flags[at] & QA_VALID) || l == PIXEL_NODATA || r == PIXEL_NODATA)
+        if (!has_height(flags[at]) || l == PIXEL_NODATA || r == PIXEL_NODATA)
             continue;
-        s[LS_COUNT]++;
-        s[LS_LEFT] += l;
-        s[LS_RIGHT] += r;
-        s[LS_LEFT2] += l * l;
-        s[LS_RIGHT2] += r * r;
-        s[LS_PRODUCT] += l * r;
+        if (flags[at] & QA_VALID) {
+            s[LS_COUNT]++;
+            s[LS_LEFT] += l;
+            s[LS_RIGHT] += r;
+            s[LS_LEFT2] += l * l;
+            s[LS_RIGHT2] += r * r;
+            s[LS_PRODUCT] += l * r;
+        }
         if (x == 0 || x + 1 == w)
             continue;
         const float q = second_difference(blurred[y > 0 ? at - w : at], blurred[y + 1 < h ? at + w : at],
@@ -365,7 +373,7 @@ KERNEL ANY_GROUP ls_step(GLOBAL const float *x, GLOBAL const float *weight, GLOB
         const float residual = (rhs[at] - weight[at] * x[at]) - bent[j],
                     moved = x[at] + move * (residual * inverse[at]);
         if (flags)
-            out[at] = h_m[at] + (flags[at] & QA_VALID ? between(moved, -1.0f, 1.0f) / px_per_metre : 0.0f);
+            out[at] = h_m[at] + (has_height(flags[at]) ? between(moved, -1.0f, 1.0f) / px_per_metre : 0.0f);
         else
             out[at] = moved;
     }

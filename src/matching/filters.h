@@ -105,9 +105,9 @@ typedef struct SdmLsStep {
 /* The first `count` steps; the first one keeps nothing. */
 void sdm_ls_steps(int count, SdmLsStep *out);
 
-/* Move the valid heights, in place, by at most a pixel of residual.  left, right: both views of the
- * window, the right one warped; px_per_metre: residual for a metre of height, with its sign.  Reach
- * SDM_LS_REACH px, for windows that begin at even columns and rows of the frame: the half grid begins
- * with the window. */
+/* Move the heights, in place, by at most a pixel of residual; those set aside by the plate alone.  left,
+ * right: both views of the window, the right one warped; px_per_metre: residual for a metre of height, with
+ * its sign.  Reach SDM_LS_REACH px, for windows that begin at even columns and rows of the frame: the half
+ * grid begins with the window. */
 SdmStatus sdm_surface_least_squares(SdmContext *ctx, const SdmKernels *k, SdmSurface *s, const int16_t *left,
                                     const int16_t *right, float px_per_metre);

@@ -68,6 +68,12 @@ static inline int32_t all_bits(int32_t a)
     return a >> 31;
 }
 
+/* 1 where a pixel has a height, of its own samples or set aside: it is a part of the plate. */
+static inline int32_t has_height(uint16_t flags)
+{
+    return (flags & (SDM_QA_VALID | SDM_PIXEL_ASIDE)) != 0;
+}
+
 /* n: pixels of the row. */
 static inline __attribute__((always_inline)) void sum_pixels(const BlockRow *row, int n, float scale,
                                                              Columns *restrict s)
@@ -77,16 +83,16 @@ static inline __attribute__((always_inline)) void sum_pixels(const BlockRow *row
     const uint16_t *const flags = row->flags;
     int32_t inner[B];
     for (int i = 0; i < n; i++) { /* by masks: of conditions compilers would make branches */
-        const int32_t mask = -(flags[i] & SDM_QA_VALID) & all_bits(SDM_PIXEL_NODATA - left[i]) &
-                             all_bits(SDM_PIXEL_NODATA - right[i]),
-                      use = mask & 1, l = left[i] & mask, r = right[i] & mask;
-        s->count[i] += use;
+        const int32_t known = all_bits(SDM_PIXEL_NODATA - left[i]) & all_bits(SDM_PIXEL_NODATA - right[i]),
+                      mask = -(flags[i] & SDM_QA_VALID) & known, l = left[i] & mask, r = right[i] & mask;
+        s->count[i] += mask & 1;
         s->left[i] += l;
         s->right[i] += r;
         s->left2[i] += l * l;
         s->right2[i] += r * r;
         s->product[i] += l * r;
-        inner[i] = use & all_bits(row->inner_from - 1 - i) & all_bits(i - row->inner_to);
+        inner[i] =
+            known & has_height(flags[i]) & all_bits(row->inner_from - 1 - i) & all_bits(i - row->inner_to);
     }
     for (int i = 0; i < n; i++) {
         const float q = (((up[i] + low[i]) + (mid[i - 1] + mid[i + 1])) - 4.0f * mid[i]) * scale;
@@ -546,14 +552,14 @@ SDM_VECTOR_LOOPS static void scale_row(const float *restrict in, float scale, in
         out[x] = in[x] * scale;
 }
 
-/* Valid heights move by at most a pixel. */
+/* Heights move by at most a pixel. */
 SDM_VECTOR_LOOPS static void move_row(const float *restrict h_m, const uint16_t *restrict flags,
                                       const float *restrict px, float px_per_metre, int n,
                                       float *restrict out)
 {
     for (int x = 0; x < n; x++) {
         const float moved = (px[x] < -1.0f ? -1.0f : px[x] > 1.0f ? 1.0f : px[x]) / px_per_metre;
-        out[x] = h_m[x] + (flags[x] & SDM_QA_VALID ? moved : 0.0f);
+        out[x] = h_m[x] + (has_height(flags[x]) ? moved : 0.0f);
     }
 }
 

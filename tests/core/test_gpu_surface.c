@@ -275,9 +275,12 @@ static void check_least_squares(Filters *f, const SdmWindow *win, float px_per_m
         for (int side = 0; side < 2 && fill > FILL_END; side++)
             if (next_random(&seed) % 200 == 0)
                 view[side][i] = (int16_t)SDM_PIXEL_NODATA;
+        if (fill > FILL_END && next_random(&seed) % 9 == 0)
+            f->surface.flags[i] = SDM_PIXEL_ASIDE;
         f->surface.h_m[i] = 500.0f + 3.0f * sinf(0.05f * (float)(x + y)) + real(&seed, -1.0f, 1.0f);
     }
     f->surface.win = f->there.win = *win;
+    OK(sdm_upload(test.ctx, f->there.flags, 0, f->surface.flags, 2 * (int64_t)f->n, 0, true));
     OK(sdm_upload(test.ctx, f->there.h_m, 0, f->surface.h_m, 4 * (int64_t)f->n, 0, true));
     SDM_CLOSED_BY(sdm_buffer_free)
     SdmBuffer *left = put(view[0], 2 * f->n), *right = put(view[1], 2 * f->n);

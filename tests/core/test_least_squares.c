@@ -132,6 +132,20 @@ TEST(what_is_not_known_stays)
         assert_true(fabsf(c.s.h_m[i] - (100.0f + 0.5f * (float)(i % W) - 0.25f * (float)(i / W))) < 0.01f);
 }
 
+/* Heights set aside, whose views tell nothing, end near their place with the others. */
+TEST(heights_set_aside_follow)
+{
+    enum { W = 300, H = 200, EVERY = 7 };
+    SDM_CLOSED_BY(scene_free) Scene c = scene_of(0, 0, W, H, 0.04f);
+    const double before = left_px(&c, 0.04f, 8);
+    for (int i = 0; i < W * H; i += EVERY) {
+        c.s.flags[i] = SDM_PIXEL_ASIDE;
+        c.right[i] = (int16_t)(37 * i % 2001 - 1000);
+    }
+    move(ctx, sdm_kernels_at("auto"), &c, 0.04f);
+    assert_true(left_px(&c, 0.04f, 8) < 0.2 * before);
+}
+
 /* Pixels at the end of the data along the rows, whose slopes take what taps there are, move with the others. */
 TEST(ends_of_rows_move)
 {
