@@ -18,7 +18,7 @@ FUNCTION float second_difference(float up, float low, float before, float after,
     return ((up + low) + (before + after)) - 4.0f * here;
 }
 
-/* Of its own samples or set aside: a part of the plate. */
+/* A pixel has a height, of its own samples or set aside: it is a part of the plate. */
 FUNCTION bool has_height(uint flags)
 {
     return flags & (QA_VALID | QA_ASIDE);

@@ -68,7 +68,7 @@ static inline int32_t all_bits(int32_t a)
     return a >> 31;
 }
 
-/* 1 where a pixel has a height, of its own samples or set aside: it is a part of the plate. */
+/* 1: a pixel has a height, of its own samples or set aside: it is a part of the plate. */
 static inline int32_t has_height(uint16_t flags)
 {
     return (flags & (SDM_QA_VALID | SDM_PIXEL_ASIDE)) != 0;
