@@ -332,22 +332,26 @@ static SdmStatus wiener(void *state)
     return st;
 }
 
-/* The view's image and the prior are lost. */
+/* The left view's image and the prior are lost. */
 static SdmStatus set_aside(Device *d, enum SdmSide side)
 {
     SdmStatus st = SDM_OK;
     const SdmGpuSurface s = surface_of(d);
-    const SdmGpuImage *const image = &d->image[side][0]; /* no warp is left that needs it */
+    const SdmPyramid *const view = side == SDM_LEFT ? d->in->left : d->in->right;
+    const SdmGpuImage *const image = &d->image[side][0];
+    const int64_t bytes = image->w * image->h * (int64_t)sizeof(int16_t);
     SdmGpuCells cells = d->cells;
     SdmLevelImage filled;
-    TRY(sdm_pyramid_filled(d->ctx, side == SDM_LEFT ? d->in->left : d->in->right, &filled));
+    TRY(sdm_pyramid_filled(d->ctx, view, &filled));
     if (!filled.data)
         goto done;
-    TRY(sdm_upload(d->ctx, image->data, 0, filled.data, image->w * image->h * 2, d->gpu.queue, true));
+    TRY(sdm_upload(d->ctx, image->data, 0, filled.data, bytes, d->gpu.queue, true));
     if (side == SDM_LEFT)
         TRY(sdm_gpu_cells_new(d->ctx, &d->gpu, d->in->lattice, d->node, &d->win, SDM_LEFT, &cells));
     TRY(sdm_gpu_warp(d->ctx, &d->gpu, &cells, side == SDM_LEFT ? NULL : d->a.now, image, d->a.prior));
     TRY(sdm_gpu_set_aside(d->ctx, &d->gpu, &s, d->a.prior));
+    if (side == SDM_RIGHT) /* which may be warped again */
+        TRY(sdm_upload(d->ctx, image->data, 0, view->level[0].data, bytes, d->gpu.queue, true));
 done:
     sdm_free(&filled.data);
     return st;

@@ -20,6 +20,7 @@ typedef struct SdmFillLimit {
     float final_score;        /* least score in the end, over the window of the ray intersection error */  \
     float discontinuity_px;   /* parallax of the height discontinuities to expect: SDM_DISCONTINUITY_M */  \
     bool borders;             /* heights reach the border of what both views see: border_windows.c */      \
+    bool holes;               /* a view lacks many pixels: heights are moved by least squares twice */      \
     bool veils;               /* windows are matched on images less their 9 x 9 means */                    \
     int coarse_level;         /* finest level of the scene-wide surface */                                 \
     int coarsest_level;       /* coarsest level */                                                         \

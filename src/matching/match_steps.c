@@ -57,7 +57,8 @@ static const SdmStep repeat[] = {SMOOTH(SDM_ALWAYS),
                                  CLEAN,
                                  FILL};
 static const SdmStep restore[] = {{SDM_STEP_WIENER, 2 * SDM_WIENER_REACH + 1, 0, SDM_IF_WIENER},
-                                  {SDM_STEP_LEAST_SQUARES, 2 * SDM_LS_REACH + 1, 0, SDM_IF_WIENER}};
+                                  {SDM_STEP_LEAST_SQUARES, 2 * SDM_LS_REACH + 1, 0, SDM_IF_WIENER},
+                                  {SDM_STEP_LEAST_SQUARES, 2 * SDM_LS_REACH + 1, 0, SDM_IF_HOLES}};
 /* its reach: sdm_semi_global_reach() */
 static const SdmStep semi_global[] = {{SDM_STEP_SEMI_GLOBAL, 1, 0, SDM_ALWAYS}};
 /* The warp of the last repeat, or of the least squares, serves again unless heights have moved far since. */
@@ -154,6 +155,8 @@ bool sdm_step_applies(const SdmStep *step, const SdmMatchSettings *set, int leve
         return level > 0;
     if (step->when == SDM_IF_WIENER)
         return set->wiener;
+    if (step->when == SDM_IF_HOLES)
+        return set->wiener && set->holes;
     if (step->when == SDM_IF_BORDERS)
         return set->borders;
     if (step->when == SDM_IF_PASSES || step->when == SDM_IF_SEMI_GLOBAL)

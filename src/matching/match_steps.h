@@ -37,6 +37,7 @@ typedef enum SdmStepWhen {
     SDM_IF_WIDE, /* the settings have a wide window */
     SDM_ABOVE_LEVEL_0,
     SDM_IF_WIENER,
+    SDM_IF_HOLES, /* the same, and a view lacks many pixels */
     SDM_IF_BORDERS,
     SDM_IF_PASSES,
     SDM_IF_SEMI_GLOBAL,

@@ -108,7 +108,8 @@ SDM_POINT SdmLsFit sdm_ls_fit(const SdmLsSums *s, float own_left, float own_righ
 {
     const float least_noise = 16.0f /* square of a quarter of a digital number */, plate = 0.05f,
                 lambda_least = 2.0f, lambda_most = 3000.0f;
-    const float n = (float)s->count, rough_n = (float)s->rough_count;
+    const float n = (float)s->count, /* those that views weigh bear the plate of all */
+        weighed = (float)(s->count < s->rough_count ? s->count : s->rough_count);
     const float left = (float)(s->count * s->left2 - s->left * s->left),
                 right = (float)(s->count * s->right2 - s->right * s->right),
                 both = (float)(s->count * s->product - s->left * s->right);
@@ -117,7 +118,7 @@ SDM_POINT SdmLsFit sdm_ls_fit(const SdmLsSums *s, float own_left, float own_righ
     const float noise = s->count ? ((left - 2.0f * gain * both) + gain * gain * right) / (n * n) : 0.0f;
     const float offset = s->count ? ((float)s->left - gain * (float)s->right) / n : 0.0f;
     const float unit = (float)(SDM_LS_NOISE_UNIT * SDM_LS_NOISE_UNIT >> SDM_LS_ROUGH_SHIFT);
-    const float rough = s->rough_count ? (float)s->rough / (rough_n * unit) : 0.0f;
+    const float rough = weighed > 0.0f ? (float)s->rough / (weighed * unit) : 0.0f;
     const float lambda = sdm_point_held(plate / (rough > 1e-6f ? rough : 1e-6f), lambda_least, lambda_most);
     SdmLsFit out;
     out.gain = gain;

@@ -187,6 +187,9 @@ enum {
 #define LEAST_FOUND 0.005
 /* Share of the variance of the grey values that lies between their two classes: 0.64 for normal ones. */
 #define LEAST_APART 0.7
+/* Share of the pixels with texture that is matched without clouds; with less they are looked for, however
+ * grey values lie. */
+#define CLEAR_SHARE 0.6
 /* Share of the dark ground at which the views must agree about what was found with bright pixels hidden. */
 #define LEAST_GROUND_SHARE 0.07
 #define AGREE_PX 0.5f            /* across the lines, of the level */
@@ -729,7 +732,7 @@ SdmStatus sdm_coarse_find(SdmContext *ctx, const SdmScene *scene, SdmPrepared *p
     again.distinct = fmin(apart[0], apart[1]) >= LEAST_APART;
     if (!again.distinct &&
         (st != SDM_OK || p->settings.semi_global ||
-         sdm_surface_matched(&p->coarse, SDM_QA_OUTSIDE | SDM_QA_TEXTURELESS) >= RIGHT_SHARE))
+         sdm_surface_matched(&p->coarse, SDM_QA_OUTSIDE | SDM_QA_TEXTURELESS) >= CLEAR_SHARE))
         goto done;
     const SdmStatus before = st;
     st = SDM_OK;

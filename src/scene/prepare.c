@@ -57,6 +57,10 @@ static float noise_q(const SdmRadiometry *left)
  * too, and pixels beside it are of one grey value, of which windows that contain them tell nothing. */
 #define SATURATED_SHARE 0.001
 
+/* Share of a view's samples without data from which heights are moved by least squares twice: NMAD with 20 %
+ * in specks is 1.05 to 1.12 times that without, else 1.07 to 1.14. */
+#define HOLES_SHARE 0.05
+
 /* Small pixels show roofs and walls: there one step that keeps their edges takes the place of the fine
  * levels. */
 static bool is_semi_global(const SdmOptions *o, const SdmFrame *f)
@@ -86,10 +90,11 @@ SdmStatus sdm_prepare_settings(SdmContext *ctx, const SdmScene *scene, const Sdm
                                SdmMatchSettings *out)
 {
     const SdmOptions *const o = scene->options;
-    SdmMeasured m = {.discontinuity_px = (float)(SDM_DISCONTINUITY_M * fabs(f->du_dh)),
-                     .borders = fmax(scene->view[0].image->saturated, scene->view[1].image->saturated) <
-                                SATURATED_SHARE,
-                     .hide_above = {INT16_MAX, INT16_MAX}};
+    SdmMeasured m = {
+        .discontinuity_px = (float)(SDM_DISCONTINUITY_M * fabs(f->du_dh)),
+        .borders = fmax(scene->view[0].image->saturated, scene->view[1].image->saturated) < SATURATED_SHARE,
+        .holes = fmax(scene->view[0].image->unusable, scene->view[1].image->unusable) >= HOLES_SHARE,
+        .hide_above = {INT16_MAX, INT16_MAX}};
     m.ray_error_limit_px = is_semi_global(o, f) ? SDM_SEMI_GLOBAL_RAY_ERROR_PX : SDM_RAY_ERROR_LIMIT_PX;
     snprintf(m.cost_name, sizeof m.cost_name, "%s", sdm_cost_for(o->cost, f->gsd_m));
     m.final_score = sdm_final_score(m.cost_name);

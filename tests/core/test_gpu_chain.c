@@ -73,6 +73,7 @@ static void make_trouble(Bench *b, enum Trouble trouble)
     b->terrain.win.w -= 2; /* terrain that ends before the window */
     b->in.terrain = &b->terrain;
     b->in.terrain_pixel_m = 15.0f * (float)(1 << COARSE);
+    b->settings.holes = trouble == DEFECTS;
     if (trouble != DEFECTS)
         return;
     for (int side = 0; side < 2; side++) {

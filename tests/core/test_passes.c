@@ -51,16 +51,21 @@ TEST(filter_widens_the_halo)
                            with = {
                                .coarse_level = 3, .repeats = 2, .borders = true, NO_CLOUDS, .wiener = true};
     const SdmSteps steps = sdm_steps(SDM_SEQUENCE_RESTORE);
+    SdmMatchSettings holes = with; /* least squares twice */
     int filter = 0;
+    holes.holes = true;
     for (int i = 0; i < steps.count; i++) {
-        filter += sdm_step_reach(&steps.step[i], &with, 0);
-        assert_true(sdm_step_applies(&steps.step[i], &with, 0));
+        filter += i < 2 ? sdm_step_reach(&steps.step[i], &with, 0) : 0;
+        assert_true(sdm_step_applies(&steps.step[i], &holes, 0));
+        assert_int_equal(sdm_step_applies(&steps.step[i], &with, 0), i < 2);
         assert_false(sdm_step_applies(&steps.step[i], &without, 0));
     }
     assert_int_equal(filter, SDM_WIENER_REACH + SDM_LS_REACH);
     for (int l = 0; l < 3; l++) {
         const int more = sdm_match_halo(&with, l) - sdm_match_halo(&without, l);
         assert_true(more > filter - 16 && more < filter + 16);
+        assert_in_range(sdm_match_halo(&holes, l) - sdm_match_halo(&with, l), SDM_LS_REACH - 15,
+                        SDM_LS_REACH + 15);
     }
 }
 
