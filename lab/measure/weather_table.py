@@ -89,7 +89,8 @@ def weather(program, seed, largest, options):
     right = np.abs(np.where(has, off, np.inf)) <= FAR_M
     inner = ndimage.binary_erosion(ground, np.ones((3, 3)), iterations=2)
     return what, dict(seen=percent(ground, kind > 0), found=percent(ground & right, ground), inner=percent(inner & right, inner),
-                      cloud=percent(off > FAR_M, has), nmad=nmad(off[ground & has]), refused=not has.any(), said=said)
+                      cloud=percent(off > FAR_M, has), nmad=nmad(off[ground & has]), refused=not has.any(), said=said,
+                      cells=np.array([(ground & has).sum(), ground.sum(), (off > FAR_M).sum(), has.sum()]))
 
 
 def met(r):
@@ -110,10 +111,13 @@ def weather_table(program, a):
     for kind in KINDS + ("all",):
         judged = [r for k, r in rows if kind in (k, "all")]
         wide = [r for r in judged if r["seen"] >= 10.0]
+        sums = sum((r["cells"] for r in wide), np.zeros(4))
         share = lambda good, of: "%d of %d" % (sum(map(good, of)), len(of))
         print("%-8s found >= %g %%: %s; cloud <= %g %%: %s; refused: %s; less than 10 %% seen, ground or a refusal: %s; meet all: %s" % (
             kind, FOUND, share(lambda r: r["found"] >= FOUND, wide), CLOUD, share(lambda r: r["cloud"] <= CLOUD, wide),
             share(lambda r: r["refused"], wide), share(met, [r for r in judged if r["seen"] < 10.0]), share(met, judged)))
+        print("%-8s of their ground %.1f %% has a height, of their heights %.2f %% are cloud" % (
+            "", *(100 * sums[k] / max(1, sums[k + 1]) for k in (0, 2))))
 
 
 def main():

@@ -238,8 +238,8 @@ static void free_evidence(SdmTerrainEvidence *e)
 /* Heights of the DEM above the ellipsoid at the pixels of s, whose arrays are allocated; its mean where it
  * has none.  SDM_ERR_INPUT where the DEM cannot be read or used, SDM_ERR_DATA where it does not cover the
  * scene. */
-static SdmStatus fill_prior(SdmContext *ctx, const SdmScene *scene, const SdmLattice *lat, SdmSurface *s,
-                            SdmPriorReport *report)
+static SdmStatus fill_prior(SdmContext *ctx, const SdmScene *scene, const SdmFrame *f, const SdmLattice *lat,
+                            SdmSurface *s, SdmPriorReport *report)
 {
     SDM_CLOSED_BY(sdm_height_raster_close) SdmHeightRaster *dem = NULL;
     const SdmOptions *const o = scene->options;
@@ -256,6 +256,7 @@ static SdmStatus fill_prior(SdmContext *ctx, const SdmScene *scene, const SdmLat
         sum += is_known ? (double)s->h_m[i] : 0.0;
     }
     report->covered = (double)known / (double)n;
+    report->cell_px = sdm_height_raster_cell_m(dem, f->lon_deg, f->lat_deg) / f->gsd_m;
     snprintf(report->datum, sizeof report->datum, "%s", dem->phrase);
     const double absurd_m = dem->absurd_m;
     if (known < 16)
@@ -295,7 +296,7 @@ static SdmStatus search_coarsest(SdmContext *ctx, Coarse *c, SdmSurface *best)
     SDM_STAGE(ctx, 2);
     if (known) {
         PASS(sdm_surface_alloc(ctx, &last, &c->prior));
-        PASS(fill_prior(ctx, c->scene, &c->lattice, &c->prior, &c->p->prior));
+        PASS(fill_prior(ctx, c->scene, &c->p->frame, &c->lattice, &c->prior, &c->p->prior));
         PASS(sdm_surface_alloc(ctx, &win, &prior));
         for (int y = 0; y < win.h; y++)
             for (int x = 0; x < win.w; x++)

@@ -9,10 +9,13 @@
 #include "pointing/pointing_fit.h"
 #include "pointing/along_fit.h"
 
-/* Use of the prior DEM (--dem). */
+/* Use of the prior DEM (--dem); cells of more than SDM_PRIOR_COARSEST_PX tell less of the shape of the ground
+ * between clouds than the heights around do. */
+enum { SDM_PRIOR_COARSEST_PX = 8 };
 typedef struct SdmPriorReport {
     char datum[440]; /* of its heights, and what tells it; "": no --dem */
     double covered;  /* share of the frame where it has heights */
+    double cell_px;  /* width of its cells */
 } SdmPriorReport;
 
 typedef struct SdmPrepared {

@@ -44,6 +44,12 @@ void sdm_quality_warn_inputs(const SdmPrepared *p, SdmQuality *q)
         sdm_quality_warn(q, "the reference: %s", r->question);
     if (p->prior.datum[0] && p->prior.covered < PRIOR_SHARE)
         sdm_quality_warn(q, "--dem has heights for %.0f %% of the scene alone", 100.0 * p->prior.covered);
+    if (p->prior.datum[0] && sdm_hides_clouds(&p->settings) && !(p->prior.cell_px <= SDM_PRIOR_COARSEST_PX))
+        sdm_quality_warn(
+            q,
+            "cells of --dem are %.0f px wide, too wide for the shape of the ground between clouds: "
+            "give one with cells of at most %d px",
+            p->prior.cell_px, (int)SDM_PRIOR_COARSEST_PX);
 }
 
 /* Fails where fewer of the cells have a height than a DEM needs. */

@@ -451,21 +451,17 @@ static SdmStatus drop_flat(SdmContext *ctx, const SdmWindow *win, float *h_m)
 }
 
 /* *out: heights of a prior DEM at the pixels of a window between clouds, kept where it has them already.
- * They are read at the level whose pixels are about as wide as its cells; cells of more than COARSEST px tell
- * less of the shape of the ground than the heights around do. */
+ * They are read at the level whose pixels are about as wide as its cells. */
 static SdmStatus open_prior(SdmContext *ctx, const SdmScene *scene, const SdmPrepared *p,
                             const SdmWindow *win, const SdmLattice *lattice, float **out)
 {
-    enum { COARSEST = 8 };
-    const SdmFrame *const f = &p->frame;
+    const double cell_px = p->prior.cell_px;
     SDM_CLOSED_BY(sdm_height_raster_close) SdmHeightRaster *dem = NULL;
     SDM_CLOSED_BY(sdm_surface_free) SdmSurface s = {0};
-    if (!scene->options->dem || !sdm_hides_clouds(&p->settings) || *out)
+    if (!scene->options->dem || !sdm_hides_clouds(&p->settings) || *out ||
+        !(cell_px <= SDM_PRIOR_COARSEST_PX))
         return SDM_OK;
     PASS(sdm_prior_open(ctx, scene->options, &dem));
-    const double cell_px = sdm_height_raster_cell_m(dem, f->lon_deg, f->lat_deg) / f->gsd_m;
-    if (!(cell_px <= COARSEST))
-        return SDM_OK;
     const int first = cell_px < 1.0 ? 0 : ilogb(1.25 * cell_px);
     for (int level = first; level >= 0; level--) {
         const int unit = 1 << level;

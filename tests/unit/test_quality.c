@@ -127,11 +127,17 @@ TEST(a_reference_takes_doubt_back)
     snprintf(p.reference.question, sizeof p.reference.question, "is it?"); /* of one that is used */
     p.reference.state = SDM_REFERENCE_FITTED;
     p.reference.fit.rows_seen = 1.0;
-    p.prior = (SdmPriorReport){"the WGS 84 ellipsoid", 0.3}; /* and a prior DEM of a part of the scene */
+    p.settings.hide_above[0] = INT16_MAX;
+    p.prior =
+        (SdmPriorReport){"the WGS 84 ellipsoid", 0.3, 17.0}; /* and a prior DEM of a part of the scene */
     assert_int_equal(sdm_quality_assess(NULL, NULL, &t, &p, "a.tif", "b.tif", &d), SDM_OK);
     assert_int_equal(d.count, 2);
     assert_non_null(strstr(d.text[0], "is it?"));
     assert_non_null(strstr(d.text[1], "30 %"));
+    p.settings.hide_above[0] = 1000; /* between clouds, whose cells are too wide, too */
+    assert_int_equal(sdm_quality_assess(NULL, NULL, &t, &p, "a.tif", "b.tif", &d), SDM_OK);
+    assert_int_equal(d.count, 3);
+    assert_non_null(strstr(d.text[2], "cells of --dem are 17 px wide"));
 }
 
 RUN_TESTS(NULL, NULL)
