@@ -28,7 +28,8 @@ def pair_of(scene):
 
 # Scenes that clouds fill; then heaps and veils in every coarse window; a few clouds over steep ground, where grey values hardly
 # fall in two classes; a veil, under which right matches score less: the final score falls to where rays still meet; gaps far
-# from others over low hills; at last heaps that move, with shadows.
+# from others over low hills; heaps where half of the pixels match, without two classes of grey values; at last heaps that move,
+# with shadows.
 SEA = ("--base", 0, "--pointing-across", 1.7, "--noise", 1)
 ALPS = ("--lon", 7, "--lat", 45)
 for width, height, share, kind, seed, least, most, options in (
@@ -44,6 +45,8 @@ for width, height, share, kind, seed, least, most, options in (
                                                       "--pointing-along", -0.1)),
         (941, 758, 0.66, "layers", 20051, 95, 0.5, ALPS + ("--relief", 100, "--roll", -3.06, "--noise", 1.59, "--texture", 18.13, "--pointing-across", 0.48,
                                                         "--pointing-along", -0.28)),
+        (794, 942, 0.12, "broken", 20161, 98, 0.1, ALPS + ("--relief", 600, "--roll", 2.47, "--noise", 1.6, "--texture", 19.66, "--pointing-across", 0.39,
+                                                        "--pointing-along", -0.4)),
         (700, 700, 0.3, "broken", 41, 97, 0.5, SEA)):
     what = "%s on %g of %d px" % (kind, share, width)
     scene = t.simulate(at(what), "--width", width, "--height", height, "--cloud", share, "--cloud-kind", kind, "--seed", seed, *options)
