@@ -108,7 +108,7 @@ SDM_POINT SdmLsFit sdm_ls_fit(const SdmLsSums *s, float own_left, float own_righ
 {
     const float least_noise = 16.0f /* square of a quarter of a digital number */, plate = 0.05f,
                 lambda_least = 2.0f, lambda_most = 3000.0f;
-    const float n = (float)s->count, /* those that views weigh bear the plate of all */
+    const float n = (float)s->count, /* the fewer pixels of the plate views weigh, the softer it is */
         weighed = (float)(s->count < s->rough_count ? s->count : s->rough_count);
     const float left = (float)(s->count * s->left2 - s->left * s->left),
                 right = (float)(s->count * s->right2 - s->right * s->right),
