@@ -332,7 +332,7 @@ static SdmStatus wiener(void *state)
     return st;
 }
 
-/* The left view's image and the prior are lost. */
+/* The prior and the view's image are lost, but the right one's where it is warped again. */
 static SdmStatus set_aside(Device *d, enum SdmSide side)
 {
     SdmStatus st = SDM_OK;
@@ -350,7 +350,7 @@ static SdmStatus set_aside(Device *d, enum SdmSide side)
         TRY(sdm_gpu_cells_new(d->ctx, &d->gpu, d->in->lattice, d->node, &d->win, SDM_LEFT, &cells));
     TRY(sdm_gpu_warp(d->ctx, &d->gpu, &cells, side == SDM_LEFT ? NULL : d->a.now, image, d->a.prior));
     TRY(sdm_gpu_set_aside(d->ctx, &d->gpu, &s, d->a.prior));
-    if (side == SDM_RIGHT) /* which may be warped again */
+    if (side == SDM_RIGHT && d->in->settings->holes)
         TRY(sdm_upload(d->ctx, image->data, 0, view->level[0].data, bytes, d->gpu.queue, true));
 done:
     sdm_free(&filled.data);

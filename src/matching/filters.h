@@ -84,7 +84,8 @@ SdmStatus sdm_surface_wiener(SdmContext *ctx, const SdmKernels *k, SdmSurface *s
 /* ---- heights for which the pixels of both views agree: least_squares.c.  The noise of the views and the
  * roughness of the ground decide how far they move.  Source: Foerstner 1982, Gruen 1985 (least-squares
  * matching); Terzopoulos 1983 (thin plates, multigrid); the weights of both terms are the inverses of two
- * local variances: of the difference of the views, and of second differences of heights ---- */
+ * local variances: of the difference of the views, and of second differences of heights, this one times the
+ * share of the pixels that both views show ---- */
 
 enum {
     SDM_LS_CYCLES = 2, /* of a correction at half the resolution and one at the full one */

@@ -4,7 +4,8 @@
  * Per pixel the height, in px of residual, is d + x.  The left view L and the warped right view R (with gain
  * and offset of the place) differ by e = L - g R - o, which a move by x changes by -x times the slope of the
  * texture: W x = b with W = slope^2 / s^2 and b = slope e / s^2, s^2 being the mean square of e around.
- * Second differences K (d + x) cost their square times lambda, the inverse of their own mean square around.
+ * Second differences K (d + x) cost their square times lambda, the inverse of their own mean square around,
+ * times the share of the plate's pixels there that both views show.
  * So (W + K' lambda K) x = b - K' lambda K d. */
 // SPDX-License-Identifier: Apache-2.0
 #include "matching/filters.h"

@@ -9,9 +9,11 @@
 #include "pointing/pointing_fit.h"
 #include "pointing/along_fit.h"
 
-/* Use of the prior DEM (--dem); cells of more than SDM_PRIOR_COARSEST_PX tell less of the shape of the ground
- * between clouds than the heights around do. */
+/* Wider cells of a prior DEM (--dem) tell less of the shape of the ground between clouds than the heights
+ * around do. */
 enum { SDM_PRIOR_COARSEST_PX = 8 };
+
+/* Use of the prior DEM. */
 typedef struct SdmPriorReport {
     char datum[440]; /* of its heights, and what tells it; "": no --dem */
     double covered;  /* share of the frame where it has heights */

@@ -47,7 +47,7 @@ void sdm_quality_warn_inputs(const SdmPrepared *p, SdmQuality *q)
     if (p->prior.datum[0] && sdm_hides_clouds(&p->settings) && !(p->prior.cell_px <= SDM_PRIOR_COARSEST_PX))
         sdm_quality_warn(
             q,
-            "cells of --dem are %.0f px wide, too wide for the shape of the ground between clouds: "
+            "cells of --dem are %.1f px wide, too wide for the shape of the ground between clouds: "
             "give one with cells of at most %d px",
             p->prior.cell_px, (int)SDM_PRIOR_COARSEST_PX);
 }

@@ -137,7 +137,7 @@ TEST(a_reference_takes_doubt_back)
     p.settings.hide_above[0] = 1000; /* between clouds, whose cells are too wide, too */
     assert_int_equal(sdm_quality_assess(NULL, NULL, &t, &p, "a.tif", "b.tif", &d), SDM_OK);
     assert_int_equal(d.count, 3);
-    assert_non_null(strstr(d.text[2], "cells of --dem are 17 px wide"));
+    assert_non_null(strstr(d.text[2], "cells of --dem are 17.0 px wide"));
 }
 
 RUN_TESTS(NULL, NULL)
